@@ -1,0 +1,1 @@
+"""What an operation is, and the one path every call takes."""

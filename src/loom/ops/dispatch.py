@@ -1,0 +1,141 @@
+"""The one path from an argument map to an answer, whatever the transport."""
+
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from loom.access.caller import Caller, Install, Transport
+from loom.errors import Conflict, Denied, LoomError, Rejected, Unavailable
+from loom.models.interface import Embedder
+from loom.ops import idempotency, identity, text_checks
+from loom.ops.idempotency import Attempt
+from loom.ops.ratelimit import RateLimit
+from loom.ops.registry import Registry
+from loom.ops.spec import AnyOp, Context, Kind, Later, Prepare, Request
+from loom.storage.interface import SYSTEM_ORG, Database, Raced, StoreError
+
+ATTEMPTS_MAX = 4
+BACKOFF_S = 0.002
+
+Observe = Callable[[str, str, float], None]
+"""Told each call's op name (`unknown` when there is none), outcome code (`OK` or an error's) and seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatcher:
+    """Runs operations: role, limit, identity, validation, preparation, transaction, in that order."""
+
+    registry: Registry
+    database: Database
+    embedder: Embedder
+    install: Install
+    rate_limit: RateLimit
+    clock_us: Callable[[], int]
+    later: Later
+    observe: Observe
+
+    def call(self, name: str, caller: Caller, transport: Transport, args: Mapping[str, Any]) -> dict[str, Any]:
+        """Run operation `name` for `caller` and return its answer as JSON data.
+
+        Unknown arguments are served and named back under `ignored_args`.
+
+        Raises:
+            LoomError: whatever the operation declares, plus UnknownOp, Denied,
+                RateLimited, InvalidText, Rejected and Unavailable.
+        """
+        start_s = time.perf_counter()
+        label, outcome = "unknown", "INTERNAL"
+        try:
+            op = self.registry.named(name)
+            label = op.name
+            answer = self._call(op, caller, transport, args)
+            outcome = "OK"
+        except StoreError as error:
+            outcome = Unavailable.code
+            raise Unavailable(str(error), retry_after_s=1) from error
+        except LoomError as error:
+            outcome = error.code
+            raise
+        finally:
+            self.observe(label, outcome, time.perf_counter() - start_s)
+        return answer
+
+    def _call(self, op: AnyOp, caller: Caller, transport: Transport, args: Mapping[str, Any]) -> dict[str, Any]:
+        if caller.role < op.role:
+            raise Denied(f"{op.name} needs the {op.role.word} role")
+        self.rate_limit.take(caller.principal, op.kind)
+        text_checks.check(args)
+        known = identity.filled(op, caller, transport, self.install, args)
+        request = validated(op, known)
+        scope = identity.scope_of(caller, known)
+        prepared: object = None
+        if op.prepare is not None:
+            prepare = Prepare(caller, scope, self.clock_us(), self.embedder, self.database)
+            prepared = op.prepare(prepare, request)
+
+        def run(attempt: Attempt | None) -> dict[str, Any]:
+            org = SYSTEM_ORG if op.own_org else request.org
+            with self.database.transaction(org, write=op.kind is not Kind.READ) as tx:
+                now_us = self.clock_us()
+                earlier = attempt and idempotency.earlier_answer(tx, attempt, now_us)
+                if earlier:
+                    return earlier
+                body = dumped(op, op.run(Context(caller, scope, tx, now_us, prepared, self.later), request))
+                if attempt:
+                    idempotency.keep(tx, attempt, body, now_us)
+                return body
+
+        body = retried(op, run, _attempt(op, caller, transport, args))
+        ignored = sorted(set(args) - set(op.takes.model_fields))
+        return body | {"ignored_args": ignored} if ignored else body
+
+
+def retried(
+    op: AnyOp, run: Callable[[Attempt | None], dict[str, Any]], attempt: Attempt | None
+) -> dict[str, Any]:
+    """`run`, again when another transaction won the race; Conflict after 4 times."""
+    for turn in range(ATTEMPTS_MAX):
+        try:
+            return run(attempt)
+        except Raced:
+            time.sleep(random.uniform(0, BACKOFF_S * 2**turn))  # noqa: S311  # jitter, not a secret
+    raise Conflict(f"{op.name} lost {ATTEMPTS_MAX} races in a row; try again")
+
+
+def validated(op: AnyOp, known: Mapping[str, Any]) -> Request:
+    """The typed request, or Rejected naming the first bad field. Null stands for "left out" where that is allowed."""
+    fields = op.takes.model_fields
+    given = {
+        name: value
+        for name, value in known.items()
+        if name in fields and not (value is None and not fields[name].is_required())
+    }
+    try:
+        return op.takes.model_validate(given)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        where = ".".join(str(part)[:64] for part in first["loc"]) or "request"
+        message = first["msg"].removeprefix("Value error, ")
+        raise Rejected(f"{where}: {message}", field=where) from None
+
+
+def dumped(op: AnyOp, answer: Any) -> dict[str, Any]:
+    """The answer as JSON data, fields that are absent when None left out."""
+    body: dict[str, Any] = answer.model_dump(mode="json")
+    for field in op.gives.ABSENT_WHEN_NONE:
+        if body.get(field) is None:
+            body.pop(field, None)
+    return body
+
+
+def _attempt(op: AnyOp, caller: Caller, transport: Transport, args: Mapping[str, Any]) -> Attempt | None:
+    key = transport.idempotency_key
+    if key is None or op.kind is Kind.READ:
+        return None
+    if not op.replayable:
+        raise Rejected(f"Idempotency-Key: {op.name} answers with a secret, which is not kept; send no key")
+    return idempotency.attempt(caller.principal, key, op.name, args)

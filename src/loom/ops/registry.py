@@ -1,0 +1,71 @@
+"""The set of operations a server offers, checked once at start."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from pydantic import BaseModel
+
+from loom.errors import UnknownOp
+from loom.ops.spec import AnyOp, tool_name
+
+NAME = re.compile(r"[a-z]+(\.[a-z][a-z_]*)+")
+TOOL = re.compile(r"[a-z][a-z0-9_]{0,36}")
+SUMMARY_LENGTH_MAX = 1024
+
+
+class Registry:
+    """Operations by name and by MCP tool name.
+
+    Raises:
+        ValueError: a name is malformed or taken, a field has no description,
+            or an example is not a valid input.
+    """
+
+    def __init__(self, ops: Iterable[AnyOp]) -> None:
+        self._by_name: dict[str, AnyOp] = {}
+        self._by_tool: dict[str, AnyOp] = {}
+        for op in sorted(ops, key=lambda op: op.name):
+            self._check(op)
+            self._by_name[op.name] = op
+            self._by_tool[tool_name(op)] = op
+
+    def __iter__(self) -> Iterator[AnyOp]:
+        return iter(self._by_name.values())
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    def named(self, name: str) -> AnyOp:
+        """The operation called `name`; UnknownOp when there is none."""
+        op = self._by_name.get(name)
+        if op is None:
+            raise UnknownOp("no operation has this name; ops.capabilities lists them")
+        return op
+
+    def by_tool(self, tool: str) -> AnyOp | None:
+        """The operation behind an MCP tool name, listed or not."""
+        return self._by_tool.get(tool)
+
+    def _check(self, op: AnyOp) -> None:
+        if not NAME.fullmatch(op.name):
+            raise ValueError(f"{op.name!r} is not a dotted lower-case name")
+        if not TOOL.fullmatch(tool_name(op)):
+            raise ValueError(f"{op.name}: {tool_name(op)!r} does not suit every MCP client")
+        if op.name in self._by_name or tool_name(op) in self._by_tool:
+            raise ValueError(f"two operations are called {op.name} or {tool_name(op)}")
+        if not op.summary or len(op.summary) > SUMMARY_LENGTH_MAX:
+            raise ValueError(f"{op.name}: a summary of 1 to {SUMMARY_LENGTH_MAX} characters is needed")
+        for model in (op.takes, op.gives):
+            check_described(op.name, model)
+        unknown = set(op.example) - set(op.takes.model_fields)
+        missing = {name for name, info in op.takes.model_fields.items() if info.is_required()} - set(op.example)
+        missing -= {"org", "namespace", "agent"}
+        if unknown or missing:
+            raise ValueError(f"{op.name}: the example has unknown {sorted(unknown)} or lacks {sorted(missing)}")
+
+
+def check_described(op_name: str, model: type[BaseModel]) -> None:
+    """ValueError unless every field of `model` has a description."""
+    for field, info in model.model_fields.items():
+        if not info.description:
+            raise ValueError(f"{op_name}: {model.__name__}.{field} has no description")

@@ -1,0 +1,221 @@
+"""What an operation is: its name, its two types, its role, its function."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Annotated, Any, ClassVar, Generic, Protocol, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from loom.access.caller import Caller, ReadScope, Role
+from loom.canonical import Json
+from loom.errors import LoomError
+from loom.models.interface import Embedder
+from loom.storage.interface import Database, Transaction
+
+NONE = "-"
+"""The identity value that means "none" or "not given"."""
+
+IDENTITY_LENGTH_MAX = 256
+
+
+class Request(BaseModel):
+    """Base of every operation's input: who calls, and where the row belongs.
+
+    Every operation shows the same six identity fields. `org`, `namespace` and
+    `agent` are filled from the token and the transport where they can be.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+    org: Annotated[str, Field(description="The tenant. Filled from the token, or the install's own.")]
+    namespace: Annotated[str, Field(description="The namespace to read or write.")]
+    agent: Annotated[str, Field(description="The agent that reads or writes; '-' or '*' for any where rows are read.")]
+    user_id: Annotated[str, Field(description="The end user the row is about; '-' for none.")] = NONE
+    session_id: Annotated[str, Field(description="The conversation the row comes from; '-' for none.")] = NONE
+    run_id: Annotated[str, Field(description="The agent run or task this call is part of; '-' for none.")] = NONE
+
+
+class OpenRequest(Request):
+    """Base for operations that do not need to know which agent calls."""
+
+    agent: Annotated[str, Field(description="The agent that reads or writes; '-' or '*' for any.")] = NONE
+
+
+class ServerRequest(OpenRequest):
+    """Base for operations about the server or the org, which need no namespace."""
+
+    namespace: Annotated[str, Field(description="Not needed here; '-' for none.")] = NONE
+
+
+IDENTITY_FIELDS = ("org", "namespace", "agent", "user_id", "session_id", "run_id")
+
+
+class Answer(BaseModel):
+    """Base of every operation's output.
+
+    An answer that lost a part says so in a field `degraded` of its own.
+    Fields named in `ABSENT_WHEN_NONE` are left out of the JSON while they are None.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    ABSENT_WHEN_NONE: ClassVar[frozenset[str]] = frozenset()
+
+
+class Kind(Enum):
+    """What a repeated call does; transports turn it into their own hints."""
+
+    READ = "read"
+    WRITE = "write"
+    IDEMPOTENT = "idempotent"
+
+
+class Toolset(Enum):
+    """The lists of MCP tools an operation can appear in. Unlisted ones are still callable."""
+
+    DEFAULT = "default"
+    ALL = "all"
+
+
+class Later(Protocol):
+    """Work that must not slow the answer and may be lost in a crash (who read what)."""
+
+    def __call__(self, name: str, org: str, payload: Mapping[str, Json]) -> None:
+        """Queue `payload` for the handler `name`; never blocks, drops when the queue is full."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Prepare:
+    """What an op's `prepare` step may use: models, and short read transactions. No writes."""
+
+    caller: Caller
+    scope: ReadScope
+    now_us: int
+    embedder: Embedder
+    database: Database
+
+    def read(self, org: str) -> AbstractContextManager[Transaction]:
+        """A read transaction. Close it before a model is called."""
+        return self.database.transaction(org, write=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a handler may use, besides its request. No models: a transaction is open.
+
+    Attributes:
+        caller: who calls.
+        scope: how far this read may reach; never wider than the token's ceiling.
+        tx: the open transaction on the request's org.
+        now_us: the moment of the call, microseconds UTC.
+        prepared: what the op's `prepare` step returned, or None; see `prepared_as`.
+        later: queues work that may be lost.
+    """
+
+    caller: Caller
+    scope: ReadScope
+    tx: Transaction
+    now_us: int
+    prepared: object
+    later: Later
+
+
+Prepared = TypeVar("Prepared")
+
+
+def prepared_as(ctx: Context, kind: type[Prepared]) -> Prepared:
+    """What `prepare` returned, checked to be a `kind`."""
+    if not isinstance(ctx.prepared, kind):
+        raise TypeError(f"prepare gave {type(ctx.prepared).__name__}, the handler wants {kind.__name__}")
+    return ctx.prepared
+
+
+In = TypeVar("In", bound=Request)
+Out = TypeVar("Out", bound=Answer)
+
+
+@dataclass(frozen=True, slots=True)
+class Op(Generic[In, Out]):
+    """One operation, declared once; HTTP, OpenAPI, MCP, command line, client and docs read this.
+
+    Attributes:
+        name: dotted, `<plane>.<verb>`.
+        summary: one sentence: what it does and when to use it.
+        takes: the input; every field described.
+        gives: the output; every field described.
+        role: the least role that may call it.
+        kind: read, write (a repeat writes again) or idempotent (a repeat changes nothing more).
+        run: the handler, inside one transaction.
+        example: an input that works on an empty store of a single user.
+        prepare: runs before the transaction, with models and without a write.
+        raises: errors beyond those every op can raise.
+        toolsets: the MCP toolsets that list it.
+        tool: its MCP name, when that is not `loom_` and the name with underscores.
+        own_org: whether the transaction is on the system's own rows, not the request's org.
+        replayable: whether an answer may be kept for an idempotency key; false where it holds a secret.
+        destructive: whether it can take stored information away (an MCP hint).
+    """
+
+    name: str
+    summary: str
+    takes: type[In]
+    gives: type[Out]
+    role: Role
+    kind: Kind
+    run: Callable[[Context, In], Out]
+    example: Mapping[str, Json]
+    prepare: Callable[[Prepare, In], object] | None = None
+    raises: tuple[type[LoomError], ...] = ()
+    toolsets: frozenset[Toolset] = field(default_factory=lambda: frozenset({Toolset.ALL}))
+    tool: str = ""
+    own_org: bool = False
+    replayable: bool = True
+    destructive: bool = False
+
+
+class AnyOp(Protocol):
+    """An Op whose types are not known to the reader, as dispatch and the edges see it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def summary(self) -> str: ...
+    @property
+    def takes(self) -> type[Request]: ...
+    @property
+    def gives(self) -> type[Answer]: ...
+    @property
+    def role(self) -> Role: ...
+    @property
+    def kind(self) -> Kind: ...
+    @property
+    def run(self) -> Callable[[Context, Any], Answer]: ...
+    @property
+    def example(self) -> Mapping[str, Json]: ...
+    @property
+    def prepare(self) -> Callable[[Prepare, Any], object] | None: ...
+    @property
+    def raises(self) -> tuple[type[LoomError], ...]: ...
+    @property
+    def toolsets(self) -> frozenset[Toolset]: ...
+    @property
+    def tool(self) -> str: ...
+    @property
+    def own_org(self) -> bool: ...
+    @property
+    def replayable(self) -> bool: ...
+    @property
+    def destructive(self) -> bool: ...
+
+
+def plane_of(op: AnyOp) -> str:
+    """The first part of the op's name."""
+    return op.name.partition(".")[0]
+
+
+def tool_name(op: AnyOp) -> str:
+    """The op's MCP tool name: `loom_` and the name with underscores, unless it has its own."""
+    return op.tool or "loom_" + op.name.replace(".", "_")

@@ -1,0 +1,60 @@
+"""Checks on every text and number of a request, before any field is looked at."""
+
+import math
+import re
+import unicodedata
+from collections.abc import Mapping
+from typing import Any
+
+from loom.errors import InvalidText, Rejected
+
+DEPTH_MAX = 64
+INTEGER_BITS_MAX = 1024
+SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def check(args: Mapping[str, Any]) -> None:
+    """Walk `args` and refuse what no store or client can carry.
+
+    Raises:
+        InvalidText: a lone surrogate, NaN or Infinity, anywhere.
+        Rejected: a NUL character, nesting deeper than 64, or an integer of over 1,024 bits.
+    """
+    stack: list[tuple[str, object, int]] = [(_shown(name), value, 0) for name, value in args.items()]
+    for name in args:
+        _check_text(_shown(name), name)
+    while stack:
+        field, value, depth = stack.pop()
+        if depth > DEPTH_MAX:
+            raise Rejected(f"{field}: nested deeper than {DEPTH_MAX} levels", field=field)
+        if isinstance(value, str):
+            _check_text(field, value)
+        elif isinstance(value, float):
+            if not math.isfinite(value):
+                raise InvalidText(f"{field}: NaN and Infinity are not JSON", field=field)
+        elif isinstance(value, int):
+            if value.bit_length() > INTEGER_BITS_MAX:
+                raise Rejected(f"{field}: an integer of over {INTEGER_BITS_MAX} bits", field=field)
+        elif isinstance(value, dict):
+            for key, part in value.items():  # pyright: ignore[reportUnknownVariableType]  # any JSON
+                _check_text(field, str(key))  # pyright: ignore[reportUnknownArgumentType]  # any JSON
+                stack.append((field, part, depth + 1))  # pyright: ignore[reportUnknownArgumentType]  # any JSON
+        elif isinstance(value, list):
+            stack.extend((field, part, depth + 1) for part in value)  # pyright: ignore[reportUnknownVariableType]  # any JSON
+
+
+def _check_text(field: str, text: str) -> None:
+    if SURROGATE.search(text):
+        raise InvalidText(f"{field}: holds half of a surrogate pair, which is not valid Unicode", field=field)
+    if "\x00" in text:
+        raise Rejected(f"{field}: holds a NUL character; remove it", field=field)
+
+
+def _shown(name: str) -> str:
+    """A field's name as an error may repeat it: short, and printable."""
+    return "".join(c if c.isprintable() else "?" for c in name[:64])
+
+
+def has_control(text: str) -> bool:
+    """Whether `text` holds a control character (Unicode category Cc)."""
+    return any(unicodedata.category(c) == "Cc" for c in text)

@@ -1,0 +1,125 @@
+"""The two indexes every engine offers: words and vectors.
+
+An index is divided into shelves. Its cost follows the shelf that is searched,
+not the store. An index knows item ids alone: whether an item is live and
+visible is the caller's to check when it fetches the rows.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float32]
+"""One embedding: float32, one dimension, unit length."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """One searchable collection of one namespace, for example `memory` of `local`."""
+
+    collection: str
+    namespace: str
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedText:
+    """A text as the word index keeps it, made by the one tokeniser.
+
+    Attributes:
+        words: normalised tokens in order, unstemmed.
+        stems: the same text's stemmed tokens in order.
+    """
+
+    words: Sequence[str]
+    stems: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class TextQuery:
+    """What to look for. Everything in it is data, never syntax.
+
+    Attributes:
+        words: unstemmed query tokens; any may match.
+        stems: stemmed query tokens; any may match.
+        phrases: runs of unstemmed tokens that must stand side by side; a hit
+            with a phrase ranks by it as well.
+        word_weight: weight of unstemmed matches against 1.0 for stemmed ones.
+        required: when true, a hit must hold one of `phrases`.
+    """
+
+    words: Sequence[str]
+    stems: Sequence[str]
+    phrases: Sequence[Sequence[str]] = ()
+    word_weight: float = 0.5
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """An item and its score; higher is better. Scores of one answer can be compared."""
+
+    item_id: int
+    score: float
+
+
+class TextIndex(Protocol):
+    """BM25 over tokens."""
+
+    def put(self, shelf: Shelf, item_id: int, text: IndexedText) -> None:
+        """Index `text` under `item_id`, replacing what was there."""
+        ...
+
+    def remove(self, shelf: Shelf, item_id: int) -> None:
+        """Forget the item; no error when it is not there."""
+        ...
+
+    def scrub(self, shelf: Shelf) -> None:
+        """Leave no byte of removed items in the shelf's files after the next checkpoint."""
+        ...
+
+    def drop(self, shelf: Shelf) -> None:
+        """Forget the whole shelf."""
+        ...
+
+    def best(
+        self, shelf: Shelf, query: TextQuery, k: int, allowed: Collection[int] | None = None
+    ) -> Sequence[Scored]:
+        """The `k` best items by BM25, best first; among `allowed` only, where given."""
+        ...
+
+
+class VectorIndex(Protocol):
+    """Nearest neighbours by cosine. An item may have several vectors; its best one counts."""
+
+    def put(self, shelf: Shelf, item_id: int, space: str, vectors: Sequence[Vector]) -> None:
+        """Keep `vectors` of the embedding space `space` under `item_id`, replacing what was there.
+
+        Raises:
+            ValueError: a vector is empty, not finite, or not of unit length.
+        """
+        ...
+
+    def remove(self, shelf: Shelf, item_id: int) -> None:
+        """Forget the item's vectors in every space; no error when there are none."""
+        ...
+
+    def drop(self, shelf: Shelf) -> None:
+        """Forget the whole shelf."""
+        ...
+
+    def best(
+        self, shelf: Shelf, space: str, vector: Vector, k: int, allowed: Collection[int] | None = None
+    ) -> Sequence[Scored]:
+        """The `k` items nearest to `vector` by cosine, best first; among `allowed` only, where given."""
+        ...
+
+    def scores(self, shelf: Shelf, space: str, vector: Vector, item_ids: Collection[int]) -> Mapping[int, float]:
+        """The cosine of each named item that has a vector in `space`."""
+        ...
+
+    def missing(self, shelf: Shelf, space: str, item_ids: Collection[int]) -> Sequence[int]:
+        """Those of `item_ids` that have no vector in `space`."""
+        ...

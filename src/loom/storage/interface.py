@@ -1,0 +1,110 @@
+"""What the rest of Loom may ask of a database.
+
+SQL is written once, beside the domain that needs it, in the dialect that SQLite
+and PostgreSQL share: named `:params`, upserts with RETURNING, CTEs, window
+functions. No `::` casts and no colons inside literals. Every table's keys
+begin with `org` and every statement names it. Times are integer microseconds
+UTC; JSON is text. What engines do not share stands behind `indexes` and the
+verbs `lock` and `stamp`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from loom.storage.indexes import TextIndex, VectorIndex
+
+Value = str | int | float | bytes | None
+Row = Mapping[str, Value]
+
+SYSTEM_ORG = "\x01system"
+"""The org of the server's own rows (tokens). No request can name it: it holds a control character."""
+
+
+class StoreError(Exception):
+    """The store cannot serve: full or failing disk, damaged file, newer schema. Nothing was kept.
+
+    The message says what to do and is safe to show.
+    """
+
+
+class Raced(Exception):
+    """Another transaction won; nothing was kept, and the same work may be run again."""
+
+
+class Transaction(Protocol):
+    """An open transaction on one org's rows; it commits when the `with` block ends without error."""
+
+    @property
+    def org(self) -> str:
+        """The org whose rows this transaction may touch."""
+        ...
+
+    @property
+    def text(self) -> TextIndex:
+        """The word index, changed and read inside this transaction."""
+        ...
+
+    @property
+    def vectors(self) -> VectorIndex:
+        """The vector index, changed and read inside this transaction."""
+        ...
+
+    def rows(self, sql: str, /, **params: Value) -> Sequence[Row]:
+        """Every row of a query, fully read. `:org` is bound by the transaction itself."""
+        ...
+
+    def row(self, sql: str, /, **params: Value) -> Row | None:
+        """The one row of a query, or None; more than one is a programming error (AssertionError)."""
+        ...
+
+    def run(self, sql: str, /, **params: Value) -> int:
+        """Run a statement; the number of rows it changed."""
+        ...
+
+    def run_many(self, sql: str, params: Iterable[Mapping[str, Value]], /) -> None:
+        """Run one statement for each set of parameters."""
+        ...
+
+    def lock(self, *key: str) -> None:
+        """Until this transaction ends, no other transaction gets past the same `key`."""
+        ...
+
+    def stamp(self) -> int:
+        """A number above every stamp given before in this org's store, about the clock in nanoseconds.
+
+        Versions and item ids come from here: above 2^53, strictly increasing,
+        also over several processes and when the clock stands still or goes back.
+        """
+        ...
+
+
+class Database(Protocol):
+    """An open store of every org."""
+
+    def transaction(self, org: str, *, write: bool) -> AbstractContextManager[Transaction]:
+        """Begin a transaction on one org's rows.
+
+        A write is durable when the block has ended. An error inside the block
+        undoes this transaction alone. A read sees one consistent moment.
+
+        Raises:
+            StoreError: the store cannot serve.
+        """
+        ...
+
+    def orgs(self) -> Sequence[str]:
+        """Every org that has a store, the system's left out."""
+        ...
+
+    def check(self) -> Sequence[str]:
+        """What is wrong with the store, a sentence each; empty when it is sound."""
+        ...
+
+    def maintain(self) -> None:
+        """Bounded upkeep, called from a timer: checkpoint, optimise."""
+        ...
+
+    def close(self) -> None:
+        """Finish and close; later calls raise StoreError."""
+        ...
