@@ -1,0 +1,96 @@
+"""Namespaces: named parts of an org, each of one kind, made when first written to."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from loom.storage.interface import Row, Transaction
+
+KINDS = ("memory", "code", "tracker", "knowledge")
+LISTED_MAX = 1000
+
+TOUCH = """
+INSERT INTO namespace (org, name, kind, description, created_at, last_version)
+VALUES (:org, :name, :kind, '', :created_at, :version)
+ON CONFLICT (org, name) DO UPDATE SET last_version = excluded.last_version
+"""
+
+READ = """
+SELECT name, kind, description, created_at, last_version FROM namespace WHERE org = :org AND name = :name
+"""
+
+LIST = """
+SELECT name, kind, description, created_at, last_version FROM namespace
+WHERE org = :org AND (:kind = '' OR kind = :kind)
+ORDER BY last_version DESC, name LIMIT :most
+"""
+
+CREATE = """
+INSERT INTO namespace (org, name, kind, description, created_at, last_version)
+VALUES (:org, :name, :kind, :description, :created_at, 0)
+ON CONFLICT (org, name) DO NOTHING
+"""
+
+DESCRIBE = "UPDATE namespace SET description = :description WHERE org = :org AND name = :name"
+
+DELETE = "DELETE FROM namespace WHERE org = :org AND name = :name"
+
+
+@dataclass(frozen=True, slots=True)
+class Namespace:
+    """One namespace.
+
+    Attributes:
+        name: 1 to 256 characters.
+        kind: what it holds: `memory`, `code`, `tracker` or `knowledge`.
+        description: what it is for, in a person's words.
+        created_at: microseconds UTC.
+        last_version: the stamp of the last write to it; 0 when there was none.
+    """
+
+    name: str
+    kind: str
+    description: str
+    created_at: int
+    last_version: int
+
+
+def touch(tx: Transaction, name: str, version: int, kind: str = "memory") -> None:
+    """Note a write to the namespace; make it, of `kind`, when it is new."""
+    tx.run(TOUCH, name=name, kind=kind, created_at=version // 1000, version=version)
+
+
+def read(tx: Transaction, name: str) -> Namespace | None:
+    """The namespace called `name`, or None."""
+    row = tx.row(READ, name=name)
+    return None if row is None else _namespace(row)
+
+
+def listed(tx: Transaction, kind: str = "", most: int = LISTED_MAX) -> Sequence[Namespace]:
+    """Namespaces, of one kind or of all, the most recently written first."""
+    return [_namespace(row) for row in tx.rows(LIST, kind=kind, most=most)]
+
+
+def create(tx: Transaction, name: str, kind: str, description: str, now_us: int) -> bool:
+    """Make a namespace; False when the name is taken."""
+    return tx.run(CREATE, name=name, kind=kind, description=description, created_at=now_us) == 1
+
+
+def describe(tx: Transaction, name: str, description: str) -> bool:
+    """Change what the namespace is for; False when there is none of that name."""
+    return tx.run(DESCRIBE, name=name, description=description) == 1
+
+
+def delete(tx: Transaction, name: str) -> bool:
+    """Remove the namespace's own row; False when there is none. Its contents are the caller's to remove first."""
+    return tx.run(DELETE, name=name) == 1
+
+
+def _namespace(row: Row) -> Namespace:
+    return Namespace(
+        cast("str", row["name"]),
+        cast("str", row["kind"]),
+        cast("str", row["description"]),
+        cast("int", row["created_at"]),
+        cast("int", row["last_version"]),
+    )

@@ -1,0 +1,1 @@
+"""The tables every engine has, as numbered scripts in the common dialect. Forward only."""
