@@ -38,82 +38,12 @@ _CACHED_CHUNKS_MAX: Final = 65_536
 _CACHED_CHUNK_CHARACTERS_MAX: Final = 40
 _STEM_CHARACTERS_MIN: Final = 3
 
-STOP_WORDS: Final = frozenset(
-    [
-        "a",
-        "about",
-        "am",
-        "an",
-        "and",
-        "any",
-        "are",
-        "as",
-        "at",
-        "be",
-        "been",
-        "but",
-        "by",
-        "can",
-        "could",
-        "did",
-        "do",
-        "does",
-        "for",
-        "from",
-        "had",
-        "has",
-        "have",
-        "he",
-        "her",
-        "him",
-        "his",
-        "how",
-        "i",
-        "if",
-        "in",
-        "is",
-        "it",
-        "its",
-        "me",
-        "my",
-        "of",
-        "on",
-        "or",
-        "our",
-        "she",
-        "should",
-        "so",
-        "some",
-        "than",
-        "that",
-        "the",
-        "their",
-        "them",
-        "then",
-        "there",
-        "these",
-        "they",
-        "this",
-        "to",
-        "us",
-        "was",
-        "we",
-        "were",
-        "what",
-        "when",
-        "where",
-        "which",
-        "who",
-        "whom",
-        "whose",
-        "why",
-        "will",
-        "with",
-        "would",
-        "you",
-        "your",
-    ]
-)
+_STOP_TEXT: Final = """
+a about am an and any are as at be been but by can could did do does for from had has have he her him his how i
+if in is it its me my of on or our she should so some than that the their them then there these they this to us
+was we were what when where which who whom whose why will with would you your
+"""
+STOP_WORDS: Final = frozenset(_STOP_TEXT.split())
 """English words that a question holds whatever it is about."""
 
 _WORD: Final = rf"[^\x00-/:-@\[-^`{{-\x7f{FLAGS}{SPACELESS}]"

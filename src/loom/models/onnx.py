@@ -1,0 +1,174 @@
+"""An embedder that runs an ONNX model on the processor.
+
+A quantised model's vector of a text depends on what the text is padded or batched
+with, so every text runs alone, unpadded, in a session of one thread; several
+texts run in several workers. Queries have workers of their own: a query never waits
+behind a bulk of passages, it only shares the processor with them.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import BoundedSemaphore, Lock
+from typing import Final, Protocol, TypeVar, cast
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from loom.models import canaries
+from loom.models.interface import EmbedderFailed, Space, checked, unit
+from loom.models.sources import Source, SourceUnusable
+from loom.storage.indexes import Vector
+
+WORKERS: Final = 2
+QUERIES_WAITING_MAX: Final = 64
+PASSAGES_WAITING_MAX: Final = 256
+_Done = TypeVar("_Done")
+TEXT_CHARACTERS_MAX: Final = 16_384
+"""More than any model's tokens hold; it bounds the tokeniser's time."""
+
+
+class _Session(Protocol):
+    """The part of an inference session that is used here."""
+
+    def get_inputs(self) -> Sequence["_Input"]: ...
+
+    def run(self, output_names: None, input_feed: Mapping[str, NDArray[np.int64]]) -> Sequence[NDArray[np.float32]]: ...
+
+
+class _Input(Protocol):
+    name: str
+
+
+class _Options(Protocol):
+    intra_op_num_threads: int
+    inter_op_num_threads: int
+
+
+class _Model:
+    """A loaded model: text in, unit vector out. Safe from several threads."""
+
+    def __init__(self, source: Source) -> None:
+        source.verify()
+        self._space = source.space
+        self._tokenizer = Tokenizer.from_file(str(source.tokenizer))
+        self._tokenizer.no_padding()
+        self._tokenizer.enable_truncation(source.space.tokens_max)  # pyright: ignore[reportUnknownMemberType]
+        self._session = _session(str(source.weights))
+        self._inputs = frozenset(one.name for one in self._session.get_inputs())
+
+    def embed(self, text: str) -> Vector:
+        """The vector of `text`, whose prefix is already in place."""
+        readable = text[:TEXT_CHARACTERS_MAX].encode("utf-8", "replace").decode()
+        encoding = self._tokenizer.encode(readable)
+        ids = np.array([encoding.ids], dtype=np.int64)
+        feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+        hidden = self._session.run(None, {name: feed[name] for name in self._inputs})[0][0]
+        pooled = hidden[0] if self._space.pooling == "cls" else hidden.mean(axis=0)
+        return checked(unit(pooled), self._space.dimension)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lane:
+    """Workers and the places in front of them; a place is held until its text is done."""
+
+    workers: ThreadPoolExecutor
+    places: BoundedSemaphore
+
+    @classmethod
+    def of(cls, name: str, waiting_max: int) -> "_Lane":
+        return cls(ThreadPoolExecutor(WORKERS, thread_name_prefix=name), BoundedSemaphore(waiting_max))
+
+    def submit(self, model: _Model, text: str, deadline: float) -> Future[Vector]:
+        if not self.places.acquire(timeout=max(0.0, deadline - time.monotonic())):
+            raise EmbedderFailed("the embedder is busy: no place in its queue became free in time")
+        try:
+            future = self.workers.submit(model.embed, text)
+        except RuntimeError:  # what a pool that was shut down raises
+            self.places.release()
+            raise EmbedderFailed("the embedder is closed") from None
+        future.add_done_callback(lambda _: self.places.release())
+        return future
+
+
+class OnnxEmbedder:
+    """An `Embedder` over a model source. Loads on `warm` or on the first call, once, in the background."""
+
+    def __init__(self, source: Source) -> None:
+        self.space: Space = source.space
+        self.random_cosine: float = source.random_cosine
+        self._source = source
+        self._queries = _Lane.of("embed-query", QUERIES_WAITING_MAX)
+        self._passages = _Lane.of("embed-passage", PASSAGES_WAITING_MAX)
+        self._lock = Lock()
+        self._loading: Future[_Model] | None = None
+
+    def warm(self) -> None:
+        """Begin to load in the background; returns at once, and may be called again."""
+        self._load()
+
+    def embed_query(self, text: str, timeout_s: float) -> Vector:
+        """The vector of a query; see `Embedder`."""
+        return self._embed(self._queries, [self.space.query_prefix + text], timeout_s)[0]
+
+    def embed_passages(self, texts: Sequence[str], timeout_s: float) -> list[Vector]:
+        """One vector for each passage, in order; see `Embedder`."""
+        return self._embed(self._passages, [self.space.passage_prefix + text for text in texts], timeout_s)
+
+    def close(self) -> None:
+        """Stop the workers; texts that wait are dropped."""
+        for lane in (self._queries, self._passages):
+            lane.workers.shutdown(wait=False, cancel_futures=True)
+
+    def _load(self) -> Future[_Model]:
+        with self._lock:
+            if self._loading is None:
+                try:
+                    self._loading = self._passages.workers.submit(_loaded, self._source)
+                except RuntimeError:  # what a pool that was shut down raises
+                    raise EmbedderFailed("the embedder is closed") from None
+            return self._loading
+
+    def _embed(self, lane: _Lane, texts: Sequence[str], timeout_s: float) -> list[Vector]:
+        deadline = time.monotonic() + timeout_s
+        model = _result(self._load(), deadline)
+        waiting: list[Future[Vector]] = []
+        try:
+            waiting.extend(lane.submit(model, text, deadline) for text in texts)
+            return [_result(future, deadline) for future in waiting]
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def _session(weights: str) -> _Session:
+    """A session of one thread; the library has no types, so they are given here."""
+    options = cast("_Options", onnxruntime.SessionOptions())  # pyright: ignore[reportUnknownMemberType]
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    session = onnxruntime.InferenceSession(weights, cast("None", options), providers=["CPUExecutionProvider"])
+    return cast("_Session", session)
+
+
+def _loaded(source: Source) -> _Model:
+    model = _Model(source)
+    canaries.check(source.space, model.embed, canaries.known(source.space.model))
+    return model
+
+
+def _result(future: Future[_Done], deadline: float) -> _Done:
+    """What `future` gives before `deadline`; every failure becomes one that is safe to show."""
+    try:
+        error = future.exception(timeout=max(0.0, deadline - time.monotonic()))
+    except TimeoutError:
+        raise EmbedderFailed("the embedder was not done in time") from None
+    except CancelledError:
+        raise EmbedderFailed("the embedder is closed") from None
+    if isinstance(error, EmbedderFailed | SourceUnusable):
+        raise EmbedderFailed(str(error)) from None
+    if error is not None:  # its message may hold the text, so only its name is told
+        raise EmbedderFailed(f"the embedder failed ({type(error).__name__})") from None
+    return future.result()

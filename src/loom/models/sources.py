@@ -1,0 +1,162 @@
+"""Model sources: which files make a model, what they must hash to, and how it is used."""
+
+import hashlib
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from loom.models.interface import Space
+
+DEFAULT_MODEL: Final = "bge-small-en-v1.5"
+FOLDER_ROW: Final = "model.toml"
+_BLOCK_BYTES: Final = 1 << 20
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
+
+
+class SourceUnusable(Exception):
+    """A model's files are missing, or are not the files the source describes."""
+
+
+class _Row(BaseModel):
+    """One row of `vendors.toml`, or the `model.toml` of a folder."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    package: str = ""
+    version: str = ""
+    folder: str = ""
+    weights: str = "model.onnx"
+    tokenizer: str = "tokenizer.json"
+    weights_sha256: str = ""
+    tokenizer_sha256: str = ""
+    licence: str = ""
+    dimension: int = Field(gt=0)
+    pooling: Literal["cls", "mean"]
+    query_prefix: str = ""
+    passage_prefix: str = ""
+    tokens_max: int = Field(gt=0)
+    quantisation: str = "float32"
+    random_cosine: float = Field(ge=-1.0, le=1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One model's files and its space.
+
+    Attributes:
+        space: what the vectors mean.
+        weights: the ONNX file.
+        tokenizer: the tokeniser's JSON file.
+        licence: the weights' licence.
+        random_cosine: the median cosine of two unrelated texts.
+    """
+
+    space: Space
+    weights: Path
+    tokenizer: Path
+    licence: str
+    random_cosine: float
+
+    def verify(self) -> None:
+        """Read both files and compare their hashes; about 0.1 s.
+
+        Raises:
+            SourceUnusable: a file is missing or differs.
+        """
+        for path, expected in (
+            (self.weights, self.space.weights_sha256),
+            (self.tokenizer, self.space.tokenizer_sha256),
+        ):
+            found = file_sha256(path)
+            if found != expected:
+                raise SourceUnusable(
+                    f"{path.name} of model {self.space.model} has SHA-256 {found}, but {expected} is expected: "
+                    f"reinstall {self.space.source}, or describe the new files in a source of their own"
+                )
+
+
+def vendors() -> Mapping[str, str]:
+    """The models Loom knows, by name, each with its licence."""
+    return {name: row.licence for name, row in _rows().items()}
+
+
+def installed(model: str = DEFAULT_MODEL) -> Source:
+    """The source of a model whose files lie in an installed package; the package's code is not run.
+
+    Raises:
+        SourceUnusable: the model is unknown or its package is not installed.
+    """
+    row = _rows().get(model)
+    if row is None:
+        raise SourceUnusable(f"no model source is named {model!r}; known are {', '.join(_rows())}")
+    spec = find_spec(row.package)  # finds a top-level package without importing it
+    if spec is None or not spec.submodule_search_locations:
+        raise SourceUnusable(f"model {model} comes with the package {row.package}, which is not installed")
+    return _source(model, row, Path(spec.submodule_search_locations[0]) / row.folder, f"{row.package}=={row.version}")
+
+
+def from_folder(folder: Path) -> Source:
+    """The source described by `model.toml` in `folder`, with paths relative to it.
+
+    Hashes that the row leaves out are taken from the files, so that the
+    fingerprint follows them.
+
+    Raises:
+        SourceUnusable: the row or a file cannot be read.
+    """
+    try:
+        row = _Row.model_validate(tomllib.loads((folder / FOLDER_ROW).read_text(encoding="utf-8")))
+    except OSError as error:
+        raise SourceUnusable(f"the model folder has no readable {FOLDER_ROW}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, ValidationError) as error:
+        raise SourceUnusable(f"{FOLDER_ROW} of the model folder is not a model's row: {error}") from error
+    return _source(folder.name, row, folder / row.folder, "folder")
+
+
+def file_sha256(path: Path) -> str:
+    """Lower-case hex SHA-256 of a file.
+
+    Raises:
+        SourceUnusable: the file cannot be read.
+    """
+    digest = hashlib.sha256()
+    try:
+        with path.open("rb") as file:
+            while block := file.read(_BLOCK_BYTES):
+                digest.update(block)
+    except OSError as error:
+        raise SourceUnusable(f"the model file {path.name} cannot be read ({type(error).__name__})") from error
+    return digest.hexdigest()
+
+
+def _rows() -> Mapping[str, _Row]:
+    text = resources.files("loom.models").joinpath("vendors.toml").read_text(encoding="utf-8")
+    return {name: _Row.model_validate(row) for name, row in tomllib.loads(text).items()}
+
+
+def _source(model: str, row: _Row, folder: Path, origin: str) -> Source:
+    weights, tokenizer = folder / row.weights, folder / row.tokenizer
+    hashes = [row.weights_sha256 or file_sha256(weights), row.tokenizer_sha256 or file_sha256(tokenizer)]
+    if not all(_SHA256.fullmatch(value) for value in hashes):
+        raise SourceUnusable(f"the SHA-256 values of model {model} must be 64 lower-case hex digits")
+    space = Space(
+        source=origin,
+        model=model,
+        weights_sha256=hashes[0],
+        tokenizer_sha256=hashes[1],
+        dimension=row.dimension,
+        pooling=row.pooling,
+        normalised=True,
+        query_prefix=row.query_prefix,
+        passage_prefix=row.passage_prefix,
+        tokens_max=row.tokens_max,
+        quantisation=row.quantisation,
+    )
+    return Source(space, weights, tokenizer, row.licence, row.random_cosine)
