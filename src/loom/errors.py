@@ -6,8 +6,10 @@
     - InvalidText         400  INVALID_TEXT
   + Unauthenticated       401  UNAUTHENTICATED
   + Denied                403  DENIED
+    - WrongOrigin         403  WRONG_ORIGIN
   + NotFound              404  NOT_FOUND
     - UnknownOp           404  UNKNOWN_OP
+  + MethodNotAllowed      405  METHOD_NOT_ALLOWED
   + Conflict              409  CONFLICT
     - ShaMismatch         409  SHA_MISMATCH
     - PinnedConflict      409  PINNED_CONFLICT
@@ -15,6 +17,8 @@
     - KeyReused           409  KEY_REUSED
     - KindConflict        409  KIND_CONFLICT
   + BodyTooLarge          413  BODY_TOO_LARGE
+  + WrongMedia            415  WRONG_MEDIA
+  + WrongHost             421  WRONG_HOST
   + Rejected              422  VALIDATION
     - TooLong             422  TOO_LONG
     - TextNotFound        422  TEXT_NOT_FOUND
@@ -103,6 +107,12 @@ class Denied(LoomError):
     category = "auth"
 
 
+class WrongOrigin(Denied):
+    """A web page of another origin sent this request."""
+
+    code = "WRONG_ORIGIN"
+
+
 class NotFound(LoomError):
     """What the request names does not exist, or is not visible to this caller."""
 
@@ -115,6 +125,14 @@ class UnknownOp(NotFound):
     """No operation has this name."""
 
     code = "UNKNOWN_OP"
+
+
+class MethodNotAllowed(LoomError):
+    """The path does not answer to this HTTP method."""
+
+    status = 405
+    code = "METHOD_NOT_ALLOWED"
+    category = "request"
 
 
 class Conflict(LoomError):
@@ -161,6 +179,22 @@ class BodyTooLarge(LoomError):
     status = 413
     code = "BODY_TOO_LARGE"
     category = "limit"
+
+
+class WrongMedia(LoomError):
+    """The body is not sent as JSON, or is compressed."""
+
+    status = 415
+    code = "WRONG_MEDIA"
+    category = "request"
+
+
+class WrongHost(LoomError):
+    """The request names a host that this server does not answer for."""
+
+    status = 421
+    code = "WRONG_HOST"
+    category = "request"
 
 
 class Rejected(LoomError):
