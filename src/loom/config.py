@@ -1,0 +1,187 @@
+"""The settings: one table of name, type, default, unit and meaning.
+
+This is the only module that reads the environment and `loom.toml`. A value
+comes from the first place that has it: the environment (`LOOM_PORT`), then
+`loom.toml` in the working folder, then `loom.toml` in the home folder, then
+the default here. `docs/reference/settings.md` is generated from this table.
+
+A folder that somebody else wrote may hold a `loom.toml`, so the two settings
+that decide where a token is sent are not read from the working folder.
+"""
+
+import os
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, cast
+
+from platformdirs import PlatformDirs
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
+
+ENV_PREFIX = "LOOM_"
+FILE_NAME = "loom.toml"
+HOME_FILE_ONLY = frozenset({"url", "token"})
+ENVIRONMENT_ONLY = frozenset({"session", "project_dir"})
+ENV_NAMES: Mapping[str, tuple[str, ...]] = {
+    "session": ("LOOM_SESSION", "CLAUDE_CODE_SESSION_ID"),
+    "project_dir": ("LOOM_PROJECT_DIR", "CLAUDE_PROJECT_DIR"),
+}
+"""Settings that coding agents hand to the processes they start, under names of their own."""
+
+
+class BadSettings(Exception):
+    """A setting is unknown or its value cannot be used; the message names it and where it stands."""
+
+
+def _user_data_folder() -> Path:
+    return Path(PlatformDirs("loom", appauthor=False).user_data_dir)
+
+
+def _words(value: object) -> object:
+    """`a, b` as two words, so that a list fits in an environment variable."""
+    return [word.strip() for word in value.split(",") if word.strip()] if isinstance(value, str) else value
+
+
+def _setting(default: object, meaning: str, *, unit: str = "", **bounds: int) -> Any:
+    return Field(default=default, description=meaning, json_schema_extra={"unit": unit}, **cast("Any", bounds))
+
+
+def _made_setting(make: Callable[[], object], shown: str, meaning: str) -> Any:
+    return Field(default_factory=make, description=meaning, json_schema_extra={"unit": "", "shown_default": shown})
+
+
+def _borrowed_setting(name: str, meaning: str) -> Any:
+    return Field(
+        default=None,
+        description=meaning,
+        validation_alias=AliasChoices(*ENV_NAMES[name]),
+        json_schema_extra={"unit": ""},
+    )
+
+
+def _whole_path(path: Path) -> Path:
+    return path.expanduser().absolute()
+
+
+Folder = Annotated[Path, AfterValidator(_whole_path)]
+"""A folder; `~` and relative paths are made whole."""
+
+Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_words)]
+"""A list of words; separated by commas in the environment."""
+
+
+class Settings(BaseSettings):
+    """Every setting of Loom. Frozen: rooms receive values, not this object."""
+
+    model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, env_ignore_empty=True, extra="forbid", frozen=True)
+
+    home: Folder = _made_setting(
+        _user_data_folder, "the user's data folder", "Folder that holds the store, `loom.toml`, logs and lock files."
+    )
+    host: str = _setting("127.0.0.1", "Address to listen on. One that is not loopback needs tokens.")
+    port: int = _setting(7777, "Port to listen on; 0 lets the system choose.", ge=0, le=65_535)
+    allowed_hosts: Words = _setting(
+        (), "Further `Host` names to answer to, beside loopback and the address listened on."
+    )
+    allowed_origins: Words = _setting((), "Web origins whose pages may call the server, beside its own.")
+    body_bytes_max: int = _setting(4 * 1024 * 1024, "Largest request body.", unit="bytes", ge=1024)
+    shutdown_timeout_s: int = _setting(10, "How long running calls may finish when the server stops.", unit="s", ge=0)
+    reads_per_minute: int = _setting(6000, "Reads a token may make.", unit="calls a minute", ge=1)
+    writes_per_minute: int = _setting(1200, "Writes a token may make.", unit="calls a minute", ge=1)
+    mcp_toolset: Literal["default", "all"] = _setting("default", "The MCP tools to list; the others stay callable.")
+    log_level: Literal["debug", "info", "warning", "error"] = _setting("info", "The least important line to log.")
+
+    org: str = _setting("dev", "Org of a call without a token.", min_length=1, max_length=256)
+    namespace: str = _setting("local", "Namespace of a call that names none.", min_length=1, max_length=256)
+    agent: str = _setting("-", "Agent of a call that names none; `-` for none.", min_length=1, max_length=256)
+    code_org: str = _setting("code", "Org that keeps the code plane of a server without tokens.", min_length=1)
+    tracker_org: str = _setting("tracker", "Org that keeps the tracker plane of a server without tokens.", min_length=1)
+
+    synchronous: Literal["FULL", "NORMAL"] = _setting(
+        "FULL", "SQLite's durability: FULL keeps every acknowledged write through a power cut, NORMAL through a crash."
+    )
+    tombstone_days: int = _setting(14, "How long a deleted memory can be restored.", unit="days", ge=0)
+    vector_cache_mb: int = _setting(512, "Memory for vectors kept ready to search.", unit="MiB", ge=1)
+
+    embedder: str = _setting(
+        "builtin",
+        "Turns text into vectors: `builtin`, `hashing` (no model, for tests) or the folder of an ONNX model.",
+        min_length=1,
+    )
+    leg_timeout_ms: int = _setting(2000, "How long search.query waits for each plane.", unit="ms", ge=1)
+    memory_search_fanout_max_namespaces: int = _setting(
+        20, "Namespaces one search over all of the caller's own may read.", unit="namespaces", ge=1
+    )
+
+    url: str = _setting("", "Server the command line talks to; empty for the store in the home folder.")
+    token: SecretStr = _setting(SecretStr(""), "Token the command line sends to that server.")
+    session: str | None = _borrowed_setting("session", "Conversation the stdio bridge puts on its calls.")
+    project_dir: str | None = _borrowed_setting("project_dir", "Project folder the stdio bridge was started for.")
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """The environment first, then what the files gave."""
+        del settings_cls, dotenv_settings, file_secret_settings
+        return env_settings, init_settings
+
+
+def load(folder: Path | None = None) -> Settings:
+    """The settings in force in `folder` (the working folder when None).
+
+    Raises:
+        BadSettings: a file cannot be read, holds an unknown key, or a value is not acceptable.
+    """
+    here = (folder or Path.cwd()) / FILE_NAME
+    found = _parsed(here)
+    home = Path(os.environ.get(env_names("home")[0]) or str(found.get("home") or _user_data_folder()))
+    at_home = home.expanduser().absolute() / FILE_NAME
+    nearby: Mapping[str, object] = {} if at_home == here.absolute() else found
+    _check(here, nearby, dict.fromkeys(HOME_FILE_ONLY, "in the home folder's loom.toml or in the environment"))
+    kept = _parsed(at_home)
+    _check(at_home, kept, {"home": "in the environment"})
+    try:
+        return Settings(**cast("Any", {**kept, "home": home, **nearby}))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        name = _name_of(str(first["loc"][0]))
+        message = first["msg"].removeprefix("Value error, ")
+        raise BadSettings(f"setting {name} ({env_names(name)[0]}): {message}") from None
+
+
+def env_names(name: str) -> tuple[str, ...]:
+    """The environment variables a setting is read from, first match wins."""
+    return ENV_NAMES.get(name, (ENV_PREFIX + name.upper(),))
+
+
+def _name_of(place: str) -> str:
+    return next((name for name in ENV_NAMES if place in ENV_NAMES[name]), place)
+
+
+def _parsed(path: Path) -> Mapping[str, object]:
+    """The values of one file; empty when there is none."""
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadSettings(f"{path}: cannot be read ({type(error).__name__})") from None
+    except tomllib.TOMLDecodeError as error:
+        raise BadSettings(f"{path}: is not TOML: {error}") from None
+
+
+def _check(path: Path, values: Mapping[str, object], elsewhere: Mapping[str, str]) -> None:
+    """BadSettings for a key that no setting has, or that belongs elsewhere."""
+    for key in values:
+        if key not in Settings.model_fields:
+            raise BadSettings(f"{path}: unknown setting {key!r}; docs/reference/settings.md lists them")
+        place = "in the environment" if key in ENVIRONMENT_ONLY else elsewhere.get(key)
+        if place:
+            raise BadSettings(f"{path}: {key!r} is not read here; set it {place}")

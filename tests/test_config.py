@@ -1,0 +1,107 @@
+"""Settings: where a value comes from, and what is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from loom import config
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for field in config.Settings.model_fields:
+        for name in config.env_names(field):
+            monkeypatch.delenv(name, raising=False)
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("LOOM_HOME", str(home))
+    return home
+
+
+@pytest.fixture
+def here(home: Path, tmp_path: Path) -> Path:
+    assert home.is_dir()
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+def test_defaults(home: Path, here: Path) -> None:
+    settings = config.load(here)
+    assert (settings.home, settings.host, settings.port, settings.org) == (home, "127.0.0.1", 7777, "dev")
+
+
+def test_environment_before_folder_before_home(home: Path, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (home / "loom.toml").write_text('port = 1\nlog_level = "error"\nagent = "at-home"\n')
+    (here / "loom.toml").write_text('port = 2\nlog_level = "debug"\n')
+    monkeypatch.setenv("LOOM_PORT", "3")
+    settings = config.load(here)
+    assert (settings.port, settings.log_level, settings.agent) == (3, "debug", "at-home")
+
+
+def test_an_empty_variable_is_not_set(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOOM_PORT", "")
+    assert config.load(here).port == 7777
+
+
+def test_lists_are_separated_by_commas(home: Path, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (home / "loom.toml").write_text('allowed_origins = ["https://a.example"]\n')
+    monkeypatch.setenv("LOOM_ALLOWED_HOSTS", "a.example, b.example")
+    settings = config.load(here)
+    assert settings.allowed_hosts == ("a.example", "b.example")
+    assert settings.allowed_origins == ("https://a.example",)
+
+
+def test_the_folder_may_choose_a_home(here: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LOOM_HOME")
+    (here / "loom.toml").write_text(f'home = "{home}"\n')
+    (home / "loom.toml").write_text("port = 9\n")
+    assert config.load(here).port == 9
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("prot = 1\n", "unknown setting 'prot'"),
+        ('url = "http://evil.example"\n', "'url' is not read here"),
+        ('token = "stolen"\n', "'token' is not read here"),
+        ('session = "s"\n', "'session' is not read here"),
+        ("port = ", "is not TOML"),
+        ("port = 70000\n", "setting port (LOOM_PORT)"),
+        ('synchronous = "OFF"\n', "setting synchronous (LOOM_SYNCHRONOUS)"),
+    ],
+)
+def test_a_folder_file_that_is_refused(here: Path, text: str, message: str) -> None:
+    (here / "loom.toml").write_text(text)
+    with pytest.raises(config.BadSettings) as caught:
+        config.load(here)
+    assert message in str(caught.value)
+    assert "stolen" not in str(caught.value)
+
+
+def test_the_home_file_holds_url_and_token_also_when_it_is_the_working_folder(home: Path) -> None:
+    (home / "loom.toml").write_text('url = "http://127.0.0.1:1"\ntoken = "hush"\n')
+    settings = config.load(home)
+    assert settings.url == "http://127.0.0.1:1"
+    assert settings.token.get_secret_value() == "hush"
+    assert "hush" not in repr(settings)
+
+
+def test_a_bad_variable_is_named_without_its_value(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOOM_PORT", "seven")
+    with pytest.raises(config.BadSettings, match="LOOM_PORT") as caught:
+        config.load(here)
+    assert "seven" not in str(caught.value)
+
+
+def test_the_bridge_finds_its_session(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "from-client")
+    monkeypatch.setenv("CLAUDE_PROJECT_DIR", "here")
+    settings = config.load(here)
+    assert (settings.session, settings.project_dir) == ("from-client", "here")
+    monkeypatch.setenv("LOOM_SESSION", "own")
+    assert config.load(here).session == "own"
+
+
+def test_every_setting_says_what_it_means() -> None:
+    assert [name for name, field in config.Settings.model_fields.items() if not field.description] == []
