@@ -1,0 +1,125 @@
+"""`loom serve`: the server, in the foreground."""
+
+import argparse
+import errno
+import ipaddress
+import signal
+import socket
+import sys
+from types import FrameType
+
+import uvicorn
+
+from loom.access.caller import LOCAL, Transport
+from loom.config import Settings
+from loom.edges.cli.problem import Problem
+from loom.edges.cli.shell import App, LoadCompose, build, load_settings
+
+BACKLOG_CONNECTIONS_MAX = 2048
+KEEP_ALIVE_TIMEOUT_S = 75
+
+WELCOME = """\
+Loom listens on {url}
+  store   {home}
+  MCP     {url}/mcp
+  try     curl {url}/v1/memory.set -H 'content-type: application/json' \\
+            -d '{{"memory_key": "team/tea", "value": "We drink green tea at four."}}'
+"""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags."""
+    parser.add_argument("--host", help="address to listen on (127.0.0.1)")
+    parser.add_argument("--port", type=port_number, help="port to listen on (7777); 0 lets the system choose")
+    parser.add_argument("--toolset", choices=("default", "all"), help="the MCP tools to list (default)")
+
+
+def port_number(text: str) -> int:
+    """A TCP port; argparse shows the ValueError as a usage error."""
+    port = int(text)
+    if not 0 <= port <= 65_535:  # noqa: PLR2004  # the range of TCP ports
+        raise ValueError(text)
+    return port
+
+
+def run(args: argparse.Namespace, compose: LoadCompose) -> int:
+    """Serve until interrupted."""
+    settings = load_settings(host=args.host, port=args.port, mcp_toolset=args.toolset)
+    listener = bound(settings.host, settings.port)
+    with listener:
+        app = build(compose, settings)
+        try:
+            if not is_loopback(settings.host) and not has_tokens(app):
+                raise Problem(
+                    f"{settings.host} is reachable from other machines, and there is no token yet; "
+                    "mint one with `loom token mint`, or listen on 127.0.0.1"
+                )
+            _serve(app, settings, listener)
+        finally:
+            app.close()
+    return 0
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """A socket bound to the address, so that a taken port is known before anything is built."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except socket.gaierror:
+        raise Problem(f"{host!r} is not an address of this machine") from None
+    listener = socket.socket(family, kind, protocol)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(address)
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise Problem(f"port {port} on {host} is taken; stop what listens there, or choose with --port") from None
+        raise Problem(f"cannot listen on {host} port {port}: {error.strerror}") from None
+    return listener
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach the address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def has_tokens(app: App) -> bool:
+    """Whether a token that is still good exists."""
+    answer = app.dispatcher.call("token.list", LOCAL, Transport(), {})
+    return bool(answer["tokens"])
+
+
+def shown_url(listener: socket.socket) -> str:
+    """The address as a person can open it."""
+    host, port = listener.getsockname()[:2]
+    name = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104  # compared, not bound
+    return f"http://{name}:{port}"
+
+
+def _serve(app: App, settings: Settings, listener: socket.socket) -> None:
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app.asgi,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            backlog=BACKLOG_CONNECTIONS_MAX,
+            timeout_keep_alive=KEEP_ALIVE_TIMEOUT_S,
+            timeout_graceful_shutdown=settings.shutdown_timeout_s,
+        )
+    )
+    # uvicorn stops on a signal and then sends it on, which must not kill us before the store is closed.
+    signal.signal(signal.SIGTERM, _stop)
+    app.start()
+    print(WELCOME.format(url=shown_url(listener), home=settings.home), end="", file=sys.stderr, flush=True)
+    server.run(sockets=[listener])
+
+
+def _stop(signum: int, frame: FrameType | None) -> None:
+    del signum, frame
+    raise SystemExit(0)

@@ -1,0 +1,124 @@
+"""What commands share: the settings, and a way to call operations, here or over HTTP."""
+
+import argparse
+import uuid
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, Protocol, cast
+
+from starlette.types import ASGIApp
+
+from loom import config
+from loom.access.caller import LOCAL, Transport
+from loom.config import Settings
+from loom.edges.cli.problem import MISUSED, Problem
+from loom.ops.dispatch import Dispatcher
+from loom.ops.registry import Registry
+from loom.storage.interface import StoreError
+
+
+class App(Protocol):
+    """A built server, as the command line uses it."""
+
+    @property
+    def dispatcher(self) -> Dispatcher:
+        """Runs operations."""
+        ...
+
+    @property
+    def asgi(self) -> ASGIApp:
+        """Every route, for an ASGI server."""
+        ...
+
+    def start(self) -> None:
+        """Begin background work."""
+        ...
+
+    def close(self) -> None:
+        """Finish background work and close the store."""
+        ...
+
+
+class Compose(Protocol):
+    """The module that builds servers."""
+
+    def build(self, settings: Settings) -> App:
+        """A server on the store of `settings.home`; not started."""
+        ...
+
+    def registry(self) -> Registry:
+        """Every operation, without a store."""
+        ...
+
+
+LoadCompose = Callable[[], ModuleType]
+Call = Callable[[str, Mapping[str, Any]], dict[str, Any]]
+"""Runs an operation by name with its arguments and gives the answer."""
+
+
+def add_common(parser: argparse.ArgumentParser) -> None:
+    """The flags that every command has which calls operations."""
+    parser.add_argument("--json", action="store_true", help="print JSON for programs")
+    parser.add_argument(
+        "--url", default="", help="call this server (its token comes from LOOM_TOKEN) instead of the local store"
+    )
+
+
+def load_settings(**flags: object) -> Settings:
+    """The settings in force, with what the command's flags say on top. Flags that are None are left out."""
+    try:
+        settings = config.load()
+    except config.BadSettings as error:
+        raise Problem(str(error), MISUSED) from None
+    given = {name: value for name, value in flags.items() if value is not None}
+    return settings.model_copy(update=given)
+
+
+def composed(load: LoadCompose) -> Compose:
+    """The composing module, loaded now."""
+    return cast("Compose", load())
+
+
+def build(load: LoadCompose, settings: Settings) -> App:
+    """A server in this process; a store that cannot be opened is a Problem."""
+    try:
+        return composed(load).build(settings)
+    except StoreError as error:
+        raise Problem(str(error)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """An open way to the store.
+
+    Attributes:
+        call: runs an operation.
+        registry: the operations there are.
+        place: where calls go: a URL, or the home folder.
+    """
+
+    call: Call
+    registry: Registry
+    place: str
+
+
+@contextmanager
+def opened(load: LoadCompose, url: str = "") -> Generator[Shell]:
+    """A Shell on the server at `url` or `LOOM_URL`, or else on the local store; closed at the end.
+
+    The person at the terminal can read the store's files, so a local call is the
+    local user's, whatever tokens there are.
+    """
+    settings = load_settings(url=url or None)
+    app = build(load, settings)
+    dispatcher = app.dispatcher
+
+    def call(name: str, args: Mapping[str, Any]) -> dict[str, Any]:
+        return dispatcher.call(name, LOCAL, Transport(agent="loom-cli", request_id=uuid.uuid4().hex), args)
+
+    try:
+        yield Shell(call, dispatcher.registry, str(settings.home))
+    finally:
+        app.close()
