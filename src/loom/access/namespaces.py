@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from loom.access.caller import Caller
 from loom.storage.interface import Row, Transaction
 
 KINDS = ("memory", "code", "tracker", "knowledge")
@@ -69,6 +70,24 @@ def read(tx: Transaction, name: str) -> Namespace | None:
 def listed(tx: Transaction, kind: str = "", most: int = LISTED_MAX) -> Sequence[Namespace]:
     """Namespaces, of one kind or of all, the most recently written first."""
     return [_namespace(row) for row in tx.rows(LIST, kind=kind, most=most)]
+
+
+@dataclass(frozen=True, slots=True)
+class FanOut:
+    """Which namespaces a search reads: the named one first. `skipped` did not fit."""
+
+    read: tuple[str, ...]
+    skipped: tuple[str, ...]
+
+
+def fan_out(tx: Transaction, caller: Caller, named: str, most: int) -> FanOut:
+    """The caller's own memory-kind namespaces: `named`, then the most recently written, `most` in all."""
+    own = [
+        space.name
+        for space in listed(tx, kind="memory")
+        if space.name != named and (caller.namespaces is None or space.name in caller.namespaces)
+    ]
+    return FanOut((named, *own[: most - 1]), tuple(own[most - 1 :]))
 
 
 def create(tx: Transaction, name: str, kind: str, description: str, now_us: int) -> bool:

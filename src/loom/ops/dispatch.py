@@ -3,6 +3,7 @@
 import random
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ from loom.ops import idempotency, identity, text_checks
 from loom.ops.idempotency import Attempt
 from loom.ops.ratelimit import RateLimit
 from loom.ops.registry import Registry
-from loom.ops.spec import AnyOp, Context, Kind, Later, Prepare, Request
+from loom.ops.spec import AnyOp, Context, Kind, Later, Limits, Prepare, Request
 from loom.storage.interface import SYSTEM_ORG, Database, Raced, StoreError
 
 ATTEMPTS_MAX = 4
@@ -27,7 +28,21 @@ Observe = Callable[[str, str, float], None]
 
 @dataclass(frozen=True, slots=True)
 class Dispatcher:
-    """Runs operations: role, limit, identity, validation, preparation, transaction, in that order."""
+    """Runs operations: role, limit, identity, validation, preparation, transaction, in that order.
+
+    Attributes:
+        registry: every operation.
+        database: the store.
+        embedder: handed to `prepare` steps.
+        install: the identity of a tokenless call.
+        rate_limit: counts calls.
+        clock_us: now, in microseconds UTC.
+        later: queues work that may be lost.
+        observe: told of every call's outcome.
+        pool: handed to `prepare` steps.
+        limits: the install's bounds.
+        wake: told the org of every write, so that a worker looks for jobs at once.
+    """
 
     registry: Registry
     database: Database
@@ -37,6 +52,9 @@ class Dispatcher:
     clock_us: Callable[[], int]
     later: Later
     observe: Observe
+    pool: Executor
+    limits: Limits
+    wake: Callable[[str], None]
 
     def call(self, name: str, caller: Caller, transport: Transport, args: Mapping[str, Any]) -> dict[str, Any]:
         """Run operation `name` for `caller` and return its answer as JSON data.
@@ -74,7 +92,7 @@ class Dispatcher:
         scope = identity.scope_of(caller, known)
         prepared: object = None
         if op.prepare is not None:
-            prepare = Prepare(caller, scope, self.clock_us(), self.embedder, self.database)
+            prepare = Prepare(caller, scope, self.clock_us(), self.embedder, self.database, self.pool, self.limits)
             prepared = op.prepare(prepare, request)
 
         def run(attempt: Attempt | None) -> dict[str, Any]:
@@ -84,19 +102,21 @@ class Dispatcher:
                 earlier = attempt and idempotency.earlier_answer(tx, attempt, now_us)
                 if earlier:
                     return earlier
-                body = dumped(op, op.run(Context(caller, scope, tx, now_us, prepared, self.later), request))
+                body = dumped(
+                    op, op.run(Context(caller, scope, tx, now_us, prepared, self.later, self.limits), request)
+                )
                 if attempt:
                     idempotency.keep(tx, attempt, body, now_us)
                 return body
 
         body = retried(op, run, _attempt(op, caller, transport, args))
+        if op.kind is not Kind.READ:
+            self.wake(request.org)
         ignored = sorted(set(args) - set(op.takes.model_fields))
         return body | {"ignored_args": ignored} if ignored else body
 
 
-def retried(
-    op: AnyOp, run: Callable[[Attempt | None], dict[str, Any]], attempt: Attempt | None
-) -> dict[str, Any]:
+def retried(op: AnyOp, run: Callable[[Attempt | None], dict[str, Any]], attempt: Attempt | None) -> dict[str, Any]:
     """`run`, again when another transaction won the race; Conflict after 4 times."""
     for turn in range(ATTEMPTS_MAX):
         try:

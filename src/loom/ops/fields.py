@@ -54,7 +54,9 @@ def _with_zone(value: object) -> object:
 
 Instant = Annotated[
     datetime,
-    BeforeValidator(_with_zone, json_schema_input_type=Annotated[str, Field(json_schema_extra={"format": "date-time"})]),
+    BeforeValidator(
+        _with_zone, json_schema_input_type=Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+    ),
     PlainSerializer(iso, return_type=str, when_used="json"),
 ]
 """A moment: ISO-8601 with a zone in, UTC with `Z` out. A time without a zone is refused."""

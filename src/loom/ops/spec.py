@@ -1,6 +1,7 @@
 """What an operation is: its name, its two types, its role, its function."""
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import Enum
@@ -88,14 +89,41 @@ class Later(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds that an install sets and operations obey.
+
+    Attributes:
+        fanout_namespaces_max: how many namespaces one search reads.
+        leg_timeout_s: how long search.query waits for each leg, the query's embedding included.
+        tombstone_days: how long a deleted memory can be restored.
+    """
+
+    fanout_namespaces_max: int = 20
+    leg_timeout_s: float = 5.0
+    tombstone_days: int = 14
+
+
+@dataclass(frozen=True, slots=True)
 class Prepare:
-    """What an op's `prepare` step may use: models, and short read transactions. No writes."""
+    """What an op's `prepare` step may use: models, and short read transactions. No writes.
+
+    Attributes:
+        caller: who calls.
+        scope: how far this read may reach; never wider than the token's ceiling.
+        now_us: the moment of the call, microseconds UTC.
+        embedder: turns text into vectors; never called inside a transaction.
+        database: opens the read transactions.
+        pool: runs several read transactions side by side.
+        limits: the install's bounds.
+    """
 
     caller: Caller
     scope: ReadScope
     now_us: int
     embedder: Embedder
     database: Database
+    pool: Executor
+    limits: Limits
 
     def read(self, org: str) -> AbstractContextManager[Transaction]:
         """A read transaction. Close it before a model is called."""
@@ -113,6 +141,7 @@ class Context:
         now_us: the moment of the call, microseconds UTC.
         prepared: what the op's `prepare` step returned, or None; see `prepared_as`.
         later: queues work that may be lost.
+        limits: the install's bounds.
     """
 
     caller: Caller
@@ -121,6 +150,7 @@ class Context:
     now_us: int
     prepared: object
     later: Later
+    limits: Limits
 
 
 Prepared = TypeVar("Prepared")
@@ -176,39 +206,8 @@ class Op(Generic[In, Out]):
     destructive: bool = False
 
 
-class AnyOp(Protocol):
-    """An Op whose types are not known to the reader, as dispatch and the edges see it."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def summary(self) -> str: ...
-    @property
-    def takes(self) -> type[Request]: ...
-    @property
-    def gives(self) -> type[Answer]: ...
-    @property
-    def role(self) -> Role: ...
-    @property
-    def kind(self) -> Kind: ...
-    @property
-    def run(self) -> Callable[[Context, Any], Answer]: ...
-    @property
-    def example(self) -> Mapping[str, Json]: ...
-    @property
-    def prepare(self) -> Callable[[Prepare, Any], object] | None: ...
-    @property
-    def raises(self) -> tuple[type[LoomError], ...]: ...
-    @property
-    def toolsets(self) -> frozenset[Toolset]: ...
-    @property
-    def tool(self) -> str: ...
-    @property
-    def own_org(self) -> bool: ...
-    @property
-    def replayable(self) -> bool: ...
-    @property
-    def destructive(self) -> bool: ...
+AnyOp = Op[Any, Any]
+"""An Op whose types are not known to the reader, as dispatch and the edges see it."""
 
 
 def plane_of(op: AnyOp) -> str:

@@ -4,7 +4,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from loom.errors import InvalidText, Rejected
 
@@ -20,27 +20,29 @@ def check(args: Mapping[str, Any]) -> None:
         InvalidText: a lone surrogate, NaN or Infinity, anywhere.
         Rejected: a NUL character, nesting deeper than 64, or an integer of over 1,024 bits.
     """
-    stack: list[tuple[str, object, int]] = [(_shown(name), value, 0) for name, value in args.items()]
     for name in args:
         _check_text(_shown(name), name)
+    stack: list[tuple[str, object, int]] = [(_shown(name), value, 0) for name, value in args.items()]
     while stack:
         field, value, depth = stack.pop()
         if depth > DEPTH_MAX:
             raise Rejected(f"{field}: nested deeper than {DEPTH_MAX} levels", field=field)
-        if isinstance(value, str):
-            _check_text(field, value)
-        elif isinstance(value, float):
-            if not math.isfinite(value):
-                raise InvalidText(f"{field}: NaN and Infinity are not JSON", field=field)
-        elif isinstance(value, int):
-            if value.bit_length() > INTEGER_BITS_MAX:
-                raise Rejected(f"{field}: an integer of over {INTEGER_BITS_MAX} bits", field=field)
-        elif isinstance(value, dict):
-            for key, part in value.items():  # pyright: ignore[reportUnknownVariableType]  # any JSON
-                _check_text(field, str(key))  # pyright: ignore[reportUnknownArgumentType]  # any JSON
-                stack.append((field, part, depth + 1))  # pyright: ignore[reportUnknownArgumentType]  # any JSON
+        if isinstance(value, dict):
+            parts = cast("dict[object, object]", value)
+            stack.extend((field, part, depth + 1) for pair in parts.items() for part in pair)
         elif isinstance(value, list):
-            stack.extend((field, part, depth + 1) for part in value)  # pyright: ignore[reportUnknownVariableType]  # any JSON
+            stack.extend((field, part, depth + 1) for part in cast("list[object]", value))
+        else:
+            _check_leaf(field, value)
+
+
+def _check_leaf(field: str, value: object) -> None:
+    if isinstance(value, str):
+        _check_text(field, value)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise InvalidText(f"{field}: NaN and Infinity are not JSON", field=field)
+    elif isinstance(value, int) and value.bit_length() > INTEGER_BITS_MAX:
+        raise Rejected(f"{field}: an integer of over {INTEGER_BITS_MAX} bits", field=field)
 
 
 def _check_text(field: str, text: str) -> None:

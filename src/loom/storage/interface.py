@@ -5,7 +5,8 @@ and PostgreSQL share: named `:params`, upserts with RETURNING, CTEs, window
 functions. No `::` casts and no colons inside literals. Every table's keys
 begin with `org` and every statement names it. Times are integer microseconds
 UTC; JSON is text. What engines do not share stands behind `indexes` and the
-verbs `lock` and `stamp`.
+verbs `lock` and `stamp`. A parameter that is a list stands in `IN (:name)`
+alone; the engine binds it whole, however long it is.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,6 +16,7 @@ from typing import Protocol
 from loom.storage.indexes import TextIndex, VectorIndex
 
 Value = str | int | float | bytes | None
+Param = Value | Sequence[int] | Sequence[str]
 Row = Mapping[str, Value]
 
 SYSTEM_ORG = "\x01system"
@@ -50,20 +52,20 @@ class Transaction(Protocol):
         """The vector index, changed and read inside this transaction."""
         ...
 
-    def rows(self, sql: str, /, **params: Value) -> Sequence[Row]:
+    def rows(self, sql: str, /, **params: Param) -> Sequence[Row]:
         """Every row of a query, fully read. `:org` is bound by the transaction itself."""
         ...
 
-    def row(self, sql: str, /, **params: Value) -> Row | None:
+    def row(self, sql: str, /, **params: Param) -> Row | None:
         """The one row of a query, or None; more than one is a programming error (AssertionError)."""
         ...
 
-    def run(self, sql: str, /, **params: Value) -> int:
+    def run(self, sql: str, /, **params: Param) -> int:
         """Run a statement; the number of rows it changed."""
         ...
 
     def run_many(self, sql: str, params: Iterable[Mapping[str, Value]], /) -> None:
-        """Run one statement for each set of parameters."""
+        """Run one statement for each set of parameters; no lists among them."""
         ...
 
     def lock(self, *key: str) -> None:
@@ -76,6 +78,10 @@ class Transaction(Protocol):
         Versions and item ids come from here: above 2^53, strictly increasing,
         also over several processes and when the clock stands still or goes back.
         """
+        ...
+
+    def outstrip(self, number: int) -> None:
+        """Let no later stamp be at or below `number`, which came from another store."""
         ...
 
 

@@ -1,0 +1,27 @@
+"""What a job handler is given, and the three shapes of work done outside a call."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from loom.canonical import Json
+from loom.models.interface import Embedder
+from loom.storage.interface import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What a handler works with. It opens transactions itself, and never holds one while a model runs."""
+
+    database: Database
+    embedder: Embedder
+    clock_us: Callable[[], int]
+
+
+Handler = Callable[[Bench, str, Sequence[str]], None]
+"""Does one kind of job for an org and some subjects. An error puts all of them back for later."""
+
+Sweep = Callable[[Bench, str], None]
+"""Bounded upkeep of one org, run from time to time. Nothing may depend on it for correctness."""
+
+LateHandler = Callable[[Bench, str, Sequence[Mapping[str, Json]]], None]
+"""Takes what `Context.later` queued for an org, some at once."""

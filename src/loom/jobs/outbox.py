@@ -1,0 +1,112 @@
+"""The list of work to do, kept beside the rows it is about."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from loom.storage.interface import Transaction
+
+LEASE_US = 60 * 1_000_000
+BACKOFF_US = 1_000_000
+BACKOFF_MAX_US = 60 * 1_000_000
+BACKOFF_DOUBLINGS_MAX = 6
+
+ENQUEUE = """
+INSERT INTO job (org, kind, subject, generation, run_at, attempts, leased_until)
+VALUES (:org, :kind, :subject, :generation, :run_at, 0, 0)
+ON CONFLICT (org, kind, subject) DO UPDATE
+SET generation = excluded.generation, run_at = excluded.run_at, attempts = 0, leased_until = 0
+"""
+
+DUE = """
+SELECT kind, subject, generation, attempts FROM job
+WHERE org = :org AND run_at <= :now AND leased_until <= :now
+ORDER BY run_at LIMIT :most
+"""
+
+LEASE = """
+UPDATE job SET leased_until = :until WHERE org = :org AND kind = :kind AND subject = :subject
+AND generation = :generation
+"""
+
+DONE = "DELETE FROM job WHERE org = :org AND kind = :kind AND subject = :subject AND generation = :generation"
+
+LATER = """
+UPDATE job SET attempts = :attempts, run_at = :run_at, leased_until = 0
+WHERE org = :org AND kind = :kind AND subject = :subject AND generation = :generation
+"""
+
+COUNT = "SELECT count(*) AS waiting FROM job WHERE org = :org"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One piece of work that a worker has taken.
+
+    Attributes:
+        kind: which handler does it.
+        subject: what it is about, in the handler's own words; no stored text.
+        generation: tells this request from a later one for the same subject.
+        attempts: how often it failed before.
+    """
+
+    kind: str
+    subject: str
+    generation: int
+    attempts: int
+
+
+def enqueue(tx: Transaction, kind: str, subject: str, delay_us: int = 0) -> None:
+    """Ask for work, in the transaction that makes it necessary.
+
+    Asking again before it is done asks for the same work, once, anew.
+    """
+    stamp = tx.stamp()
+    tx.run(ENQUEUE, kind=kind, subject=subject, generation=stamp, run_at=stamp // 1000 + delay_us)
+
+
+def take(tx: Transaction, now_us: int, most: int) -> Sequence[Job]:
+    """Take up to `most` due jobs; nobody else gets them for a minute."""
+    tx.lock("job", tx.org)
+    jobs = [
+        Job(
+            cast("str", row["kind"]),
+            cast("str", row["subject"]),
+            cast("int", row["generation"]),
+            cast("int", row["attempts"]),
+        )
+        for row in tx.rows(DUE, now=now_us, most=most)
+    ]
+    tx.run_many(
+        LEASE,
+        [
+            {"until": now_us + LEASE_US, "kind": job.kind, "subject": job.subject, "generation": job.generation}
+            for job in jobs
+        ],
+    )
+    return jobs
+
+
+def done(tx: Transaction, jobs: Sequence[Job]) -> None:
+    """Strike finished jobs off, unless they were asked for anew meanwhile."""
+    tx.run_many(DONE, [{"kind": job.kind, "subject": job.subject, "generation": job.generation} for job in jobs])
+
+
+def failed(tx: Transaction, jobs: Sequence[Job], now_us: int) -> None:
+    """Put jobs back, each later than the time before: 1 s, 2 s, 4 s, at most a minute."""
+    for job in jobs:
+        wait_us = min(BACKOFF_US << min(job.attempts, BACKOFF_DOUBLINGS_MAX), BACKOFF_MAX_US)
+        tx.run(
+            LATER,
+            kind=job.kind,
+            subject=job.subject,
+            generation=job.generation,
+            attempts=job.attempts + 1,
+            run_at=now_us + wait_us,
+        )
+
+
+def waiting(tx: Transaction) -> int:
+    """How many jobs of the org are not done."""
+    row = tx.row(COUNT)
+    return cast("int", row["waiting"]) if row else 0

@@ -1,0 +1,49 @@
+"""Vectors for values that were written without them."""
+
+from collections.abc import Sequence
+
+from loom.jobs.handlers import Bench
+from loom.ledger import indexing, store
+from loom.ledger.indexing import Embedded
+from loom.ledger.rules import Item
+from loom.models.interface import Embedder
+from loom.retrieval.passages import split_passages
+
+EMBED_TIMEOUT_S = 60.0
+
+
+def embedded(embedder: Embedder, texts: Sequence[str], timeout_s: float = EMBED_TIMEOUT_S) -> list[Embedded]:
+    """Each text's vectors, one for every passage of it.
+
+    Raises:
+        EmbedderFailed: the model gave no vectors in time.
+    """
+    passages = [split_passages(text) for text in texts]
+    flat = [passage for group in passages for passage in group]
+    vectors = iter(embedder.embed_passages(flat, timeout_s))
+    return [Embedded(embedder.space.fingerprint, [next(vectors) for _ in group]) for group in passages]
+
+
+def embed_items(bench: Bench, org: str, subjects: Sequence[str]) -> None:
+    """The job `ledger.embed`: subjects are item ids.
+
+    A row that changed while its text was embedded is left to the job that
+    its change enqueued.
+    """
+    ids = [int(subject) for subject in subjects]
+    with bench.database.transaction(org, write=False) as tx:
+        items = [item for item in store.by_ids(tx, ids).values() if indexing.indexed(item)]
+    made = embedded(bench.embedder, [indexing.text_of(item) for item in items])
+    with bench.database.transaction(org, write=True) as tx:
+        now = store.by_ids(tx, [item.item_id for item in items])
+        for item, vectors in zip(items, made, strict=True):
+            if unchanged(item, now.get(item.item_id)):
+                tx.vectors.put(indexing.shelf_of(item), item.item_id, vectors.space, vectors.vectors)
+
+
+def unchanged(before: Item, after: Item | None) -> bool:
+    """Whether the item still has the text that was embedded."""
+    return after is not None and indexing.indexed(after) and after.head.version == before.head.version
+
+
+JOBS = {indexing.EMBED: embed_items}

@@ -1,0 +1,73 @@
+"""How search.query asks a plane: one question in, one section out."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from loom.canonical import Json
+from loom.ledger.rules import Reader
+from loom.storage.indexes import Vector
+from loom.storage.interface import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What search.query asks every plane.
+
+    Attributes:
+        namespace: the namespace named in the call.
+        namespaces: the ones to read, the named one first.
+        agent: who asks; not a filter.
+        reader: how far the read reaches across users.
+        query: the text, at most 10,000 characters.
+        vector: the query's embedding, None when the embedder gave none.
+        space: the embedding space of `vector`.
+        top_k: at most this many hits.
+        tags: a hit must have all of them, in planes that know tags.
+        recipe: a preset's name, empty for the default.
+        bodies: `full`, `excerpt`, `none` or `unit`.
+        explain: serve every hit with its ranking terms, withhold nothing.
+        page: a handle from an earlier answer, empty for the first page.
+        now_us: the moment of the call.
+    """
+
+    namespace: str
+    namespaces: tuple[str, ...]
+    agent: str
+    reader: Reader
+    query: str
+    vector: Vector | None
+    space: str
+    top_k: int
+    tags: tuple[str, ...]
+    recipe: str
+    bodies: str
+    explain: bool
+    page: str
+    now_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A plane's answer.
+
+    Attributes:
+        body: the section as search.query shows it.
+        hits: how many hits it shows.
+        withheld: how many hits were held back, and why; 0 and empty for none.
+        reason: why hits were held back.
+        degraded: parts the plane had to do without, a short word each.
+    """
+
+    body: Mapping[str, Json]
+    hits: int
+    withheld: int = 0
+    reason: str = ""
+    degraded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """A plane as search.query sees it: its section's name and how to ask it, inside a read transaction."""
+
+    name: str
+    ask: Callable[[Transaction, Question], Section]
