@@ -1,0 +1,1 @@
+"""The faces of Loom: HTTP, MCP and the command line. Each is made from the registry of operations."""
