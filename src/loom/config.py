@@ -13,10 +13,11 @@ import os
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, cast, get_args, get_origin
 
 from platformdirs import PlatformDirs
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, SecretStr, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 ENV_PREFIX = "LOOM_"
@@ -159,6 +160,42 @@ def load(folder: Path | None = None) -> Settings:
 def env_names(name: str) -> tuple[str, ...]:
     """The environment variables a setting is read from, first match wins."""
     return ENV_NAMES.get(name, (ENV_PREFIX + name.upper(),))
+
+
+def table() -> list[dict[str, str]]:
+    """A row for each setting: name, variable, type, default, unit, meaning; the reference page is made from it."""
+    return [
+        {
+            "name": name,
+            "variable": ", ".join(env_names(name)),
+            "type": _shown_type(field.annotation),
+            "default": _shown_default(field),
+            "unit": str(_extra(field).get("unit", "")),
+            "meaning": str(field.description),
+        }
+        for name, field in Settings.model_fields.items()
+    ]
+
+
+def _extra(field: FieldInfo) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", field.json_schema_extra or {})
+
+
+def _shown_type(annotation: object) -> str:
+    if get_origin(annotation) is Literal:
+        return " or ".join(f"`{word}`" for word in get_args(annotation))
+    names: Mapping[object, str] = {Path: "folder", int: "number", SecretStr: "secret text"}
+    if annotation in names:
+        return names[annotation]
+    return "list of texts" if get_origin(annotation) is tuple else "text"
+
+
+def _shown_default(field: FieldInfo) -> str:
+    shown = _extra(field).get("shown_default")
+    if shown is not None:
+        return str(shown)
+    empty = field.default is None or field.default == () or not str(field.default)
+    return "" if empty else f"`{field.default}`"
 
 
 def _name_of(place: str) -> str:

@@ -88,13 +88,18 @@ def _run(argv: Sequence[str], compose: Callable[[], ModuleType]) -> int:
     if not argv or argv[0] not in COMMANDS:
         top_parser().parse_args(argv or ["--help"])
         return MISUSED
-    command = COMMANDS[argv[0]]
-    module = load(command.module)
-    parser = argparse.ArgumentParser(
-        prog=f"loom {argv[0]}", description=command.summary[0].upper() + command.summary[1:] + "."
-    )
-    module.add(parser)
+    parser, module = command_parser(argv[0])
     return int(module.run(parser.parse_args(argv[1:]), compose))
+
+
+def command_parser(name: str) -> tuple[argparse.ArgumentParser, ModuleType]:
+    """A command's own parser, and its module."""
+    command = COMMANDS[name]
+    module = load(command.module)
+    description = command.summary[0].upper() + command.summary[1:] + "."
+    parser = argparse.ArgumentParser(prog=f"loom {name}", description=description)
+    module.add(parser)
+    return parser, module
 
 
 def top_parser() -> argparse.ArgumentParser:

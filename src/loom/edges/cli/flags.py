@@ -1,0 +1,156 @@
+"""Flags made from an operation's input, and the arguments read back from them."""
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from loom.edges import schema
+from loom.edges.cli.problem import MISUSED, Problem
+from loom.ops.spec import AnyOp
+
+FILE_LENGTH_MAX = 64 * 1024 * 1024
+TRUE_WORDS = ("true", "yes", "1")
+FALSE_WORDS = ("false", "no", "0")
+
+
+def add_flags(parser: argparse.ArgumentParser, op: AnyOp) -> None:
+    """A flag for each field of what `op` takes, with its description."""
+    whole = schema.request_schema(op, listed=False)
+    for name, part in whole["properties"].items():
+        kinds = kinds_of(part, whole)
+        default = f" (default {json.dumps(part['default'], ensure_ascii=False)})" if part.get("default") else ""
+        parser.add_argument(
+            "--" + name.replace("_", "-"),
+            dest="field_" + name,
+            action="append",
+            nargs="?",
+            const="true" if kinds == {"boolean"} else None,
+            metavar=_metavar(kinds),
+            help=(part.get("description", "") + default).replace("%", "%%"),
+        )
+
+
+def arguments(op: AnyOp, given: argparse.Namespace) -> dict[str, Any]:
+    """The arguments that the flags stand for; fields without a flag are left out.
+
+    Raises:
+        Problem: a flag that is not a list was given twice, or a value does not parse.
+    """
+    whole = schema.request_schema(op, listed=False)
+    found: dict[str, Any] = {}
+    for name, part in whole["properties"].items():
+        texts = getattr(given, "field_" + name)
+        if texts is not None:
+            found[name] = _value("--" + name.replace("_", "-"), texts, kinds_of(part, whole), part)
+    return found
+
+
+def kinds_of(part: Mapping[str, Any], whole: Mapping[str, Any]) -> frozenset[str]:
+    """The JSON types that a schema admits, null left out; `any` when it admits everything."""
+    if "$ref" in part:
+        return kinds_of(whole["$defs"][part["$ref"].rpartition("/")[2]], {**whole, "$defs": _Shallow(whole["$defs"])})
+    options = part.get("anyOf") or part.get("oneOf")
+    if options:
+        return frozenset().union(*(kinds_of(option, whole) for option in options)) or frozenset({"any"})
+    if "enum" in part or "const" in part:
+        return frozenset({"string"})
+    kind = part.get("type")
+    if kind is None:
+        return frozenset({"any"})
+    return frozenset({kind} if isinstance(kind, str) else kind) - {"null"}
+
+
+class _Shallow(dict[str, Any]):
+    """Definitions that are not followed again, so that a recursive type ends: they admit anything."""
+
+    def __missing__(self, name: str) -> Mapping[str, Any]:
+        return {}
+
+    def __getitem__(self, name: str) -> Mapping[str, Any]:
+        return {}
+
+
+def _value(flag: str, texts: list[str | None], kinds: frozenset[str], part: Mapping[str, Any]) -> Any:
+    values = [_read(flag, text) for text in texts]
+    if "array" in kinds and not (len(values) == 1 and values[0].lstrip().startswith("[")):
+        return [_one(flag, value, _item_kinds(part)) for value in values]
+    if len(values) > 1:
+        raise Problem(f"{flag}: given twice, and it is not a list", MISUSED)
+    return _one(flag, values[0], kinds)
+
+
+def _item_kinds(part: Mapping[str, Any]) -> frozenset[str]:
+    options = [part, *part.get("anyOf", [])]
+    items = next((option["items"] for option in options if "items" in option), {})
+    return kinds_of(items, {"$defs": _Shallow()})
+
+
+def _one(flag: str, text: str, kinds: frozenset[str]) -> Any:
+    """A text as the first of the types it can be: a text stays one wherever a text is admitted."""
+    if kinds & {"any", "object", "array"}:
+        return _json_or_text(flag, text, text_too=bool(kinds & {"any", "string"}))
+    if "string" in kinds:
+        return text
+    if kinds & {"integer", "number"}:
+        return _number(flag, text, whole="number" not in kinds)
+    if text.lower() in TRUE_WORDS + FALSE_WORDS:
+        return text.lower() in TRUE_WORDS
+    raise Problem(f"{flag}: wants true or false", MISUSED)
+
+
+def _json_or_text(flag: str, text: str, *, text_too: bool) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        if text_too:
+            return text
+        raise Problem(f"{flag}: wants JSON", MISUSED) from None
+
+
+def _number(flag: str, text: str, *, whole: bool) -> int | float:
+    try:
+        return int(text) if whole or text.lstrip("+-").isdigit() else float(text)
+    except ValueError:
+        raise Problem(f"{flag}: wants a {'whole ' if whole else ''}number", MISUSED) from None
+
+
+def _read(flag: str, text: str | None) -> str:
+    """A flag's text; `@file` is the file's content, `-` standard input, `@@` a text that begins with `@`."""
+    if text is None:
+        raise Problem(f"{flag}: wants a value", MISUSED)
+    if text.startswith("@@"):
+        return text[1:]
+    try:
+        if text == "-":
+            return _bounded(flag, sys.stdin.read(FILE_LENGTH_MAX + 1))
+        if text.startswith("@"):
+            with Path(text[1:]).open(encoding="utf-8") as file:
+                return _bounded(flag, file.read(FILE_LENGTH_MAX + 1))
+    except OSError as error:
+        raise Problem(f"{flag}: cannot read {text[1:]}: {error.strerror}", MISUSED) from None
+    except UnicodeDecodeError:
+        raise Problem(f"{flag}: what it names is not UTF-8 text", MISUSED) from None
+    return text
+
+
+def _bounded(flag: str, text: str) -> str:
+    if len(text) > FILE_LENGTH_MAX:
+        raise Problem(f"{flag}: longer than {FILE_LENGTH_MAX} characters", MISUSED)
+    return text
+
+
+def _metavar(kinds: frozenset[str]) -> str:
+    for kind, word in (("any", "JSON"), ("object", "JSON"), ("array", "ITEM"), ("string", "TEXT")):
+        if kind in kinds:
+            return word
+    return "NUMBER" if kinds & {"integer", "number"} else "BOOL"
+
+
+def as_args(given: object) -> dict[str, Any]:
+    """A JSON object given whole; Problem when it is none."""
+    if not isinstance(given, dict):
+        raise Problem("the arguments must be a JSON object", MISUSED)
+    return cast("dict[str, Any]", given)
