@@ -1,0 +1,37 @@
+"""Schemathesis over the server's own description: no request may end in a 500."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from running import running
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+
+def test_no_request_ends_in_a_500(tmp_path: Path) -> None:
+    with running(tmp_path / "home", embedder="hashing") as server:
+        run = subprocess.run(
+            [
+                str(Path(sys.executable).with_name("schemathesis")),
+                "run",
+                f"{server.url}/openapi.json",
+                "--checks=not_a_server_error,status_code_conformance,content_type_conformance,"
+                "response_schema_conformance",
+                "--phases=examples,coverage,fuzzing",
+                "--max-examples=15",
+                "--seed=1",
+                "--generation-database=none",
+                "--workers=2",
+                "--no-color",
+            ],
+            capture_output=True,
+            text=True,
+            timeout=500,
+            check=False,
+            cwd=tmp_path,
+        )
+        assert run.returncode == 0, run.stdout[-6000:] + run.stderr[-2000:]
+        assert server.call("ops.health")["status"] == "ok"
