@@ -1,10 +1,10 @@
 from collections.abc import Iterator
 
 import pytest
-from edge_kit import Kit, anyone
+from edge_kit import Kit, token_only
 from starlette.testclient import TestClient
 
-from loom.edges.http import Http, http_app
+HERE = "http://localhost:7777"
 
 
 @pytest.fixture
@@ -12,10 +12,17 @@ def kit() -> Iterator[Kit]:
     made = Kit()
     yield made
     made.trap.release.set()
+    made.pool.shutdown()
 
 
 @pytest.fixture
 def http(kit: Kit) -> Iterator[TestClient]:
-    app = http_app(Http(kit.registry, kit.dispatcher.call, anyone, "1.2.3"))
-    with TestClient(app, base_url="http://localhost:7777") as client:
+    with TestClient(kit.app(), base_url=HERE) as client:
+        yield client
+
+
+@pytest.fixture
+def guarded(kit: Kit) -> Iterator[TestClient]:
+    """The same server, with tokens."""
+    with TestClient(kit.app(token_only), base_url=HERE) as client:
         yield client

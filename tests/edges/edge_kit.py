@@ -1,17 +1,23 @@
+# ruff: noqa: ARG001, ARG002  # a fake takes what the real one takes
 """A small server of four operations over a store in memory, for tests of the edges."""
 
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, Literal
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import Field
+from starlette.applications import Starlette
 
 from loom.access.caller import LOCAL, Caller, Install, Role
 from loom.canonical import Json
+from loom.edges.http import Http, Lifecycle, http_app
+from loom.edges.http.calls import Authenticate
+from loom.edges.mcp import McpEndpoint, Tools, mcp_server
+from loom.edges.workers import Workers
 from loom.errors import NotFound, Rejected, ShaMismatch, Unauthenticated
 from loom.models.hashing import HashingEmbedder
 from loom.ops.dispatch import Dispatcher
@@ -19,7 +25,7 @@ from loom.ops.ratelimit import RateLimit, Unlimited
 from loom.ops.registry import Registry
 from loom.ops.spec import Answer, Context, Kind, Later, Limits, Op, OpenRequest, Request, Toolset
 from loom.storage.indexes import IndexedText, Scored, Shelf, TextQuery, Vector
-from loom.storage.interface import Row, StoreError, Transaction, Value
+from loom.storage.interface import Param, Row, StoreError, Transaction, Value
 
 
 class NoText:
@@ -58,18 +64,18 @@ class MemoryTransaction:
     """Knows two kinds of row: a value under a key, and an answer under an idempotency key."""
 
     org: str
-    kept: dict[tuple[Value, ...], Row]
+    kept: dict[tuple[Param, ...], Row]
     text: NoText = field(default_factory=NoText)
     vectors: NoVectors = field(default_factory=NoVectors)
 
-    def rows(self, sql: str, /, **params: Value) -> Sequence[Row]:
+    def rows(self, sql: str, /, **params: Param) -> Sequence[Row]:
         return list(self.kept.values())
 
-    def row(self, sql: str, /, **params: Value) -> Row | None:
+    def row(self, sql: str, /, **params: Param) -> Row | None:
         return self.kept.get((self.org, params.get("principal"), params["key"]))
 
-    def run(self, sql: str, /, **params: Value) -> int:
-        self.kept[(self.org, params.get("principal"), params["key"])] = params
+    def run(self, sql: str, /, **params: Param) -> int:
+        self.kept[(self.org, params.get("principal"), params["key"])] = cast("Row", params)
         return 1
 
     def run_many(self, sql: str, params: Iterable[Mapping[str, Value]], /) -> None:
@@ -81,12 +87,14 @@ class MemoryTransaction:
     def stamp(self) -> int:
         return time.time_ns()
 
+    def outstrip(self, number: int) -> None: ...
+
 
 class MemoryDatabase:
     """Rows in a dictionary behind one lock; `failing` makes every transaction fail."""
 
     def __init__(self) -> None:
-        self.kept: dict[tuple[Value, ...], Row] = {}
+        self.kept: dict[tuple[Param, ...], Row] = {}
         self.failing = False
         self._lock = threading.Lock()
 
@@ -94,7 +102,7 @@ class MemoryDatabase:
         return self._transaction(org)
 
     @contextmanager
-    def _transaction(self, org: str) -> Iterator[Transaction]:
+    def _transaction(self, org: str) -> Generator[Transaction]:
         if self.failing:
             raise StoreError("the disk is full; make room")
         with self._lock:
@@ -208,7 +216,7 @@ def ops_of(trap: Trap) -> Registry:
             ),
             Op("note.get", "Read a note.", GetRequest, GetAnswer, Role.VIEWER, Kind.READ, get_note, key,
                raises=(NotFound,), toolsets=everywhere),
-            Op("note.clear", "Drop every note.", ClearRequest, ClearAnswer, Role.ADMIN, Kind.IDEMPOTENT, clear_notes, {},
+            Op("note.clear", "Drop all notes.", ClearRequest, ClearAnswer, Role.ADMIN, Kind.IDEMPOTENT, clear_notes, {},
                destructive=True),
             Op("note.trap", "Break or wait.", GetRequest, GetAnswer, Role.VIEWER, Kind.READ, trap.run, key,
                toolsets=frozenset()),
@@ -254,6 +262,8 @@ class Kit:
 
     def __post_init__(self) -> None:
         self.registry = ops_of(self.trap)
+        self.workers = Workers()
+        self.lifecycle = Lifecycle()
         self.dispatcher = Dispatcher(
             self.registry,
             self.database,
@@ -267,6 +277,20 @@ class Kit:
             Limits(),
             self.woken.append,
         )
+
+    def app(self, authenticate: Authenticate = anyone, **changes: Any) -> Starlette:
+        tools = Tools(self.registry, self.dispatcher.call, self.workers)
+        endpoint = McpEndpoint(mcp_server(tools, "1.2.3"), authenticate, self.workers, self.lifecycle)
+        parts = Http(
+            self.registry,
+            self.dispatcher.call,
+            authenticate,
+            "1.2.3",
+            mcp=endpoint,
+            workers=self.workers,
+            lifecycle=self.lifecycle,
+        )
+        return http_app(replace(parts, **changes))
 
     def observe(self, op: str, outcome: str, seconds: float) -> None:
         self.seen.append((op, outcome))

@@ -1,7 +1,7 @@
 """The OpenAPI 3.1 document of the HTTP face, made from the registry."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from loom.edges.schema import answer_schema, request_schema
 from loom.errors import (
@@ -229,7 +229,7 @@ def _hoisted(schema: dict[str, Any], name: str, schemas: dict[str, Any]) -> dict
 
 def _repointed(value: Any, name: str) -> Any:
     if isinstance(value, dict):
-        pairs: dict[str, Any] = value
+        pairs = cast("dict[str, Any]", value)
         return {
             key: (
                 f"#/components/schemas/{name}.{part.removeprefix('#/$defs/')}"
@@ -239,6 +239,6 @@ def _repointed(value: Any, name: str) -> Any:
             for key, part in pairs.items()
         }
     if isinstance(value, list):
-        items: list[Any] = value
+        items = cast("list[Any]", value)
         return [_repointed(part, name) for part in items]
     return value

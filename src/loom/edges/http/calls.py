@@ -49,6 +49,7 @@ class Calls:
     body_length_max: int
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request on `/v1/{op}`."""
         name: str = scope["path_params"]["op"]
         scope[LABEL_KEY] = name if name in self.names else "unknown"
         if scope["method"] != "POST":

@@ -29,6 +29,7 @@ class Guard:
         self._hosts = hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request, and answer it whatever happens below."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
