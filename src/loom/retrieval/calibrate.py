@@ -1,14 +1,15 @@
 """Turns what speaks for a hit into a probability that it answers the question.
 
-A logistic of two facts: how much nearer the hit is than unrelated texts are, and how much of
-the question's stems it holds, and their product, which lets a hit that is near enough count without
-a shared word. Without a vector the second is left, with constants of its own. How the hit ranks among the others is no evidence here: it raised the AUC of hits by
-0.006 but told answerable questions from others less well, since some hit is always first.
+A logistic of two facts: how much nearer the hit is than unrelated texts are, and how
+much of the question's stems it holds; and of their product, which lets a hit that is near
+enough count without a shared word. Without a vector the second is left, with constants of
+its own. How the hit ranks among the others is no evidence here: it raised the AUC of hits
+by 0.006 but told answerable questions from others less well, since some hit is always first.
 
-The tables were fitted by `benchmarks/fit_calibration.py` on four dialogues of LoCoMo, each question
-asked of its own dialogue and of another, where nothing answers it. A hit is flagged under the
-probability that 199 of 200 right hits among the first ten reach, an answer is doubted under
-the one that the best hits of 99 of 100 answerable questions reach.
+The tables were fitted by `benchmarks/fit_calibration.py` on four dialogues of LoCoMo, each
+question asked of its own dialogue and of another, where nothing answers it. A hit is
+flagged under the probability that 199 of 200 right hits among the first ten reach, an answer is
+doubted under the one that the best hits of 99 of 100 answerable questions reach.
 """
 
 from collections.abc import Collection, Sequence

@@ -18,8 +18,8 @@ _TEXT_CHARACTERS_MAX: Final = 10_000
 _DAY_US: Final = 86_400_000_000
 _SCORE_MIN: Final = 0.05
 _AGO_MAX: Final = 9_999
-_MONTHS: Final[Sequence[str]] = "jan feb mar apr may jun jul aug sep oct nov dec".split()  # noqa: SIM905 - reads best
-_DAYS: Final[Sequence[str]] = "mon tue wed thu fri sat sun".split()  # noqa: SIM905 - reads best
+_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _MONTH: Final = (
     r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
     r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
