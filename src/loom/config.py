@@ -134,27 +134,33 @@ class Settings(BaseSettings):
         return env_settings, init_settings
 
 
-def load(folder: Path | None = None) -> Settings:
-    """The settings in force in `folder` (the working folder when None).
+def load(folder: Path | None = None, home: Path | None = None) -> Settings:
+    """The settings in force.
+
+    Args:
+        folder: the folder whose `loom.toml` counts; the working folder when None.
+        home: the home folder, before every other place that may name it.
 
     Raises:
         BadSettings: a file cannot be read, holds an unknown key, or a value is not acceptable.
     """
     here = (folder or Path.cwd()) / FILE_NAME
     found = _parsed(here)
-    home = Path(os.environ.get(env_names("home")[0]) or str(found.get("home") or _user_data_folder()))
+    named = os.environ.get(env_names("home")[0]) or str(found.get("home") or _user_data_folder())
+    home = home or Path(named)
     at_home = home.expanduser().absolute() / FILE_NAME
     nearby: Mapping[str, object] = {} if at_home == here.absolute() else found
     _check(here, nearby, dict.fromkeys(HOME_FILE_ONLY, "in the home folder's loom.toml or in the environment"))
     kept = _parsed(at_home)
     _check(at_home, kept, {"home": "in the environment"})
     try:
-        return Settings(**cast("Any", {**kept, "home": home, **nearby}))
+        settings = Settings(**cast("Any", {**kept, **nearby}))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         name = _name_of(str(first["loc"][0]))
         message = first["msg"].removeprefix("Value error, ")
         raise BadSettings(f"setting {name} ({env_names(name)[0]}): {message}") from None
+    return settings.model_copy(update={"home": _whole_path(home)})
 
 
 def env_names(name: str) -> tuple[str, ...]:

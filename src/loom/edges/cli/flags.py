@@ -14,20 +14,24 @@ from loom.ops.spec import AnyOp
 FILE_LENGTH_MAX = 64 * 1024 * 1024
 TRUE_WORDS = ("true", "yes", "1")
 FALSE_WORDS = ("false", "no", "0")
+ANYTHING = frozenset({"any"})
+BOOLEAN = frozenset({"boolean"})
+
+Schema = Mapping[str, Any]
 
 
 def add_flags(parser: argparse.ArgumentParser, op: AnyOp) -> None:
     """A flag for each field of what `op` takes, with its description."""
     whole = schema.request_schema(op, listed=False)
     for name, part in whole["properties"].items():
-        kinds = kinds_of(part, whole)
+        kinds = kinds_of(part, whole.get("$defs", {}))
         default = f" (default {json.dumps(part['default'], ensure_ascii=False)})" if part.get("default") else ""
         parser.add_argument(
             "--" + name.replace("_", "-"),
             dest="field_" + name,
             action="append",
             nargs="?",
-            const="true" if kinds == {"boolean"} else None,
+            const="true" if kinds == BOOLEAN else None,
             metavar=_metavar(kinds),
             help=(part.get("description", "") + default).replace("%", "%%"),
         )
@@ -44,36 +48,29 @@ def arguments(op: AnyOp, given: argparse.Namespace) -> dict[str, Any]:
     for name, part in whole["properties"].items():
         texts = getattr(given, "field_" + name)
         if texts is not None:
-            found[name] = _value("--" + name.replace("_", "-"), texts, kinds_of(part, whole), part)
+            found[name] = _value("--" + name.replace("_", "-"), texts, kinds_of(part, whole.get("$defs", {})), part)
     return found
 
 
-def kinds_of(part: Mapping[str, Any], whole: Mapping[str, Any]) -> frozenset[str]:
+def kinds_of(part: Schema, defs: Schema) -> frozenset[str]:
     """The JSON types that a schema admits, null left out; `any` when it admits everything."""
     if "$ref" in part:
-        return kinds_of(whole["$defs"][part["$ref"].rpartition("/")[2]], {**whole, "$defs": _Shallow(whole["$defs"])})
+        name = str(part["$ref"]).rpartition("/")[2]
+        # A definition is followed once, so that a recursive one ends; there it may be anything.
+        rest = {other: found for other, found in defs.items() if other != name}
+        return kinds_of(defs[name], rest) if name in defs else ANYTHING
     options = part.get("anyOf") or part.get("oneOf")
     if options:
-        return frozenset().union(*(kinds_of(option, whole) for option in options)) or frozenset({"any"})
+        return frozenset[str]().union(*(kinds_of(option, defs) for option in options)) or ANYTHING
     if "enum" in part or "const" in part:
         return frozenset({"string"})
     kind = part.get("type")
     if kind is None:
-        return frozenset({"any"})
-    return frozenset({kind} if isinstance(kind, str) else kind) - {"null"}
+        return ANYTHING
+    return frozenset([kind] if isinstance(kind, str) else kind) - {"null"}
 
 
-class _Shallow(dict[str, Any]):
-    """Definitions that are not followed again, so that a recursive type ends: they admit anything."""
-
-    def __missing__(self, name: str) -> Mapping[str, Any]:
-        return {}
-
-    def __getitem__(self, name: str) -> Mapping[str, Any]:
-        return {}
-
-
-def _value(flag: str, texts: list[str | None], kinds: frozenset[str], part: Mapping[str, Any]) -> Any:
+def _value(flag: str, texts: list[str | None], kinds: frozenset[str], part: Schema) -> Any:
     values = [_read(flag, text) for text in texts]
     if "array" in kinds and not (len(values) == 1 and values[0].lstrip().startswith("[")):
         return [_one(flag, value, _item_kinds(part)) for value in values]
@@ -82,10 +79,9 @@ def _value(flag: str, texts: list[str | None], kinds: frozenset[str], part: Mapp
     return _one(flag, values[0], kinds)
 
 
-def _item_kinds(part: Mapping[str, Any]) -> frozenset[str]:
-    options = [part, *part.get("anyOf", [])]
-    items = next((option["items"] for option in options if "items" in option), {})
-    return kinds_of(items, {"$defs": _Shallow()})
+def _item_kinds(part: Schema) -> frozenset[str]:
+    options: list[Schema] = [part, *part.get("anyOf", [])]
+    return next((kinds_of(option["items"], {}) for option in options if "items" in option), ANYTHING)
 
 
 def _one(flag: str, text: str, kinds: frozenset[str]) -> Any:

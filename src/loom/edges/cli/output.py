@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from rich.console import Console
 from rich.table import Table
@@ -58,7 +58,9 @@ def _whole(value: object) -> str:
 
 
 def _is_rows(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(row, dict) for row in value)  # pyright: ignore[reportUnknownVariableType]  # any JSON
+    if not isinstance(value, list) or not value:
+        return False
+    return all(isinstance(row, dict) for row in cast("list[object]", value))
 
 
 def _console() -> Console:

@@ -6,6 +6,7 @@ import ipaddress
 import signal
 import socket
 import sys
+from pathlib import Path
 from types import FrameType
 
 import uvicorn
@@ -31,6 +32,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Declare the flags."""
     parser.add_argument("--host", help="address to listen on (127.0.0.1)")
     parser.add_argument("--port", type=port_number, help="port to listen on (7777); 0 lets the system choose")
+    parser.add_argument("--home", type=Path, help="the home folder (LOOM_HOME)")
     parser.add_argument("--toolset", choices=("default", "all"), help="the MCP tools to list (default)")
 
 
@@ -44,7 +46,7 @@ def port_number(text: str) -> int:
 
 def run(args: argparse.Namespace, compose: LoadCompose) -> int:
     """Serve until interrupted."""
-    settings = load_settings(host=args.host, port=args.port, mcp_toolset=args.toolset)
+    settings = load_settings(home=args.home, host=args.host, port=args.port, mcp_toolset=args.toolset)
     listener = bound(settings.host, settings.port)
     with listener:
         app = build(compose, settings)

@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol, cast
 
@@ -14,6 +15,7 @@ from loom import config
 from loom.access.caller import LOCAL, Transport
 from loom.config import Settings
 from loom.edges.cli.problem import MISUSED, Problem
+from loom.edges.client.drivers import Loom
 from loom.ops.dispatch import Dispatcher
 from loom.ops.registry import Registry
 from loom.storage.interface import StoreError
@@ -66,10 +68,10 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def load_settings(**flags: object) -> Settings:
+def load_settings(home: Path | None = None, **flags: object) -> Settings:
     """The settings in force, with what the command's flags say on top. Flags that are None are left out."""
     try:
-        settings = config.load()
+        settings = config.load(home=home)
     except config.BadSettings as error:
         raise Problem(str(error), MISUSED) from None
     given = {name: value for name, value in flags.items() if value is not None}
@@ -112,11 +114,15 @@ def opened(load: LoadCompose, url: str = "") -> Generator[Shell]:
     local user's, whatever tokens there are.
     """
     settings = load_settings(url=url or None)
+    if settings.url:
+        with Loom(settings.url, settings.token.get_secret_value() or None) as client:
+            yield Shell(client.call, composed(load).registry(), settings.url)
+        return
     app = build(load, settings)
     dispatcher = app.dispatcher
 
     def call(name: str, args: Mapping[str, Any]) -> dict[str, Any]:
-        return dispatcher.call(name, LOCAL, Transport(agent="loom-cli", request_id=uuid.uuid4().hex), args)
+        return dispatcher.call(name, LOCAL, Transport(request_id=uuid.uuid4().hex), args)
 
     try:
         yield Shell(call, dispatcher.registry, str(settings.home))

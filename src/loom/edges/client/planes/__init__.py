@@ -4,7 +4,6 @@
 from loom.edges.client.core import Repeats
 from loom.edges.client.running import AsyncRun, Run
 
-
 REPEATS = Repeats(reads=frozenset(), secrets=frozenset())
 
 

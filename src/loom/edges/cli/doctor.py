@@ -1,0 +1,126 @@
+"""`loom doctor`: what is wrong on this machine, if anything."""
+
+import argparse
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from loom.config import Settings
+from loom.edges.cli.launch import answers, server_url
+from loom.edges.cli.output import show_json, show_table
+from loom.edges.cli.problem import FAILED, Problem
+from loom.edges.cli.serve import bound, has_tokens, is_loopback
+from loom.edges.cli.shell import App, LoadCompose, build, load_settings
+from loom.edges.cli.version import versions
+from loom.errors import LoomError
+from loom.models.interface import EmbedderFailed
+from loom.storage.interface import StoreError
+
+FREE_BYTES_MIN = 1024**3
+MODEL_TIMEOUT_S = 60.0
+PYTHON_MIN = (3, 11)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at.
+
+    Attributes:
+        check: what was looked at.
+        ok: whether it is as it should be.
+        found: what was found, and what to do when it is wrong.
+    """
+
+    check: str
+    ok: bool
+    found: str
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags."""
+    parser.add_argument("--json", action="store_true", help="print JSON for programs")
+
+
+def run(args: argparse.Namespace, compose: LoadCompose) -> int:
+    """Look at everything; exit code 1 when something is wrong."""
+    settings = load_settings()
+    findings = list(examined(settings, compose))
+    if args.json:
+        show_json({"ok": all(each.ok for each in findings), "checks": [asdict(each) for each in findings]})
+    else:
+        rows = [{"check": each.check, "": "ok" if each.ok else "WRONG", "found": each.found} for each in findings]
+        show_table(rows, ("check", "", "found"))
+    return 0 if all(each.ok for each in findings) else FAILED
+
+
+def examined(settings: Settings, compose: LoadCompose) -> Iterator[Finding]:
+    """Every finding, the cheap ones first."""
+    parts = versions()
+    yield Finding("python", sys.version_info[:2] >= PYTHON_MIN, parts["python"])
+    yield disk(settings.home)
+    yield port(settings)
+    try:
+        app = build(compose, settings)
+    except (Problem, LoomError) as error:
+        yield Finding("store", ok=False, found=str(error))
+    else:
+        try:
+            yield store(app, settings.home)
+            yield model(app)
+            yield tokens(app, settings)
+        finally:
+            app.close()
+    yield Finding("versions", ok=True, found=", ".join(f"{part} {version}" for part, version in parts.items()))
+
+
+def disk(home: Path) -> Finding:
+    """Whether the home folder's disk has room."""
+    there = next(folder for folder in (home, *home.parents) if folder.exists())
+    free_bytes = shutil.disk_usage(there).free
+    return Finding("disk", free_bytes >= FREE_BYTES_MIN, f"{free_bytes / 1024**3:.1f} GiB free for {home}")
+
+
+def port(settings: Settings) -> Finding:
+    """Whether the port is free, or Loom's own."""
+    url = server_url(settings)
+    if answers(url, "/healthz"):
+        ready = answers(url)
+        return Finding("port", ready, f"a server answers at {url}" + ("" if ready else ", and is not ready"))
+    try:
+        bound(settings.host, settings.port).close()
+    except Problem as error:
+        return Finding("port", ok=False, found=error.message)
+    return Finding("port", ok=True, found=f"{settings.port} on {settings.host} is free; no server runs")
+
+
+def store(app: App, home: Path) -> Finding:
+    """Whether the store is sound."""
+    wrong = _tried(lambda: list(app.dispatcher.database.check()))
+    return Finding("store", not wrong, "; ".join(wrong) or f"sound, in {home}")
+
+
+def model(app: App) -> Finding:
+    """Whether the embedder loads and gives the vectors on record."""
+    embedder = app.dispatcher.embedder
+    try:
+        embedder.embed_query("Does the model answer?", MODEL_TIMEOUT_S)
+    except EmbedderFailed as error:
+        return Finding("model", ok=False, found=f"{error}; search by words still works")
+    return Finding("model", ok=True, found=f"{embedder.space.model} from {embedder.space.source}")
+
+
+def tokens(app: App, settings: Settings) -> Finding:
+    """Whether an address that others can reach is guarded."""
+    guarded = has_tokens(app)
+    if guarded or is_loopback(settings.host):
+        return Finding("tokens", ok=True, found="calls need one" if guarded else "none: a single user on this machine")
+    return Finding("tokens", ok=False, found=f"none, and {settings.host} is open to others: loom token mint NAME")
+
+
+def _tried(work: Callable[[], list[str]]) -> list[str]:
+    try:
+        return work()
+    except StoreError as error:
+        return [str(error)]

@@ -1,0 +1,78 @@
+"""`loom export FILE`: every memory with its history, one JSON object a line."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from loom.edges.cli.problem import Problem
+from loom.edges.cli.shell import LoadCompose, Shell, add_common, opened
+from loom.edges.cli.transfer import LINES_MAX, progress
+
+Page = tuple[list[Mapping[str, Any]], int | None]
+"""Lines, and how many there are in all if that is known."""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags."""
+    add_common(parser)
+    parser.add_argument("file", help="the file to write, - for standard output")
+    parser.add_argument("--namespace", help="only this namespace")
+    parser.add_argument("--org", help="the org to export")
+
+
+def run(args: argparse.Namespace, compose: LoadCompose) -> int:
+    """Export to a file that appears whole or not at all."""
+    scope = {name: value for name, value in (("namespace", args.namespace), ("org", args.org)) if value}
+    with opened(compose, args.url) as shell:
+        if args.file == "-":
+            count = _write(pages(shell, scope), lambda line: print(line))  # noqa: PLW0108  # print takes more than a line
+        else:
+            count = _to_file(pages(shell, scope), Path(args.file))
+    if args.json:
+        print(json.dumps({"exported": count}), file=sys.stderr if args.file == "-" else sys.stdout)
+    else:
+        print(f"{count} lines exported", file=sys.stderr)
+    return 0
+
+
+def pages(shell: Shell, scope: Mapping[str, str]) -> Iterator[Page]:
+    """Every page of memory.export, in order."""
+    cursor = ""
+    while True:
+        answer = shell.call("memory.export", {**scope, "limit": LINES_MAX, "cursor": cursor})
+        yield answer["lines"], answer.get("total")
+        cursor = answer.get("next_cursor") or ""
+        if not cursor:
+            return
+
+
+def _write(found: Iterable[Page], write: Callable[[str], object]) -> int:
+    count = 0
+    with progress() as bar:
+        task = bar.add_task("exporting", total=None)
+        for lines, total in found:
+            for line in lines:
+                write(json.dumps(line, ensure_ascii=False, separators=(",", ":")))
+            count += len(lines)
+            bar.update(task, completed=count, total=total)
+    return count
+
+
+def _to_file(found: Iterable[Page], path: Path) -> int:
+    """Write beside the target and move it there at the end; on failure the old file stays."""
+    unfinished = path.with_name(path.name + ".unfinished")
+    try:
+        with unfinished.open("w", encoding="utf-8") as file:
+            count = _write(found, lambda line: file.write(line + "\n"))
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+    except OSError as error:
+        raise Problem(f"cannot write {path}: {error.strerror}") from None
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return count

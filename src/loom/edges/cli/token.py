@@ -1,0 +1,69 @@
+"""`loom token`: the tokens of a team's server."""
+
+import argparse
+import sys
+from typing import Any
+
+from loom.edges.cli.output import show_json, show_table
+from loom.edges.cli.shell import LoadCompose, Shell, add_common, opened
+
+COLUMNS = ("token_id", "name", "role", "org", "namespaces", "created_at", "expires_at", "last_used_at", "revoked_at")
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags."""
+    what = parser.add_subparsers(dest="what", metavar="mint|list|revoke", required=True)
+    mint = what.add_parser("mint", help="make a token and print it, once")
+    mint.add_argument("name", help="what the token is for, for example a person's name")
+    mint.add_argument("--role", choices=("viewer", "writer", "admin"), default="writer", help="(writer)")
+    mint.add_argument("--org", help="the org it is fixed to")
+    mint.add_argument("--namespace", action="append", metavar="NAME", help="a namespace it reaches; repeat for more")
+    mint.add_argument("--agent", help="the agent it is fixed to")
+    mint.add_argument("--user-id", help="the end user it is fixed to")
+    mint.add_argument("--read-scope", choices=("namespace", "own_user", "own_session"), help="how far it reads")
+    mint.add_argument("--ttl-days", type=int, help="days until it ends; without it, it does not")
+    listing = what.add_parser("list", help="show every token, without its secret")
+    revoke = what.add_parser("revoke", help="end a token")
+    revoke.add_argument("token_id", help="as `loom token list` shows it")
+    for each in (mint, listing, revoke):
+        add_common(each)
+
+
+def run(args: argparse.Namespace, compose: LoadCompose) -> int:
+    """Mint, list or revoke."""
+    with opened(compose, args.url) as shell:
+        {"mint": _mint, "list": _list, "revoke": _revoke}[args.what](args, shell)
+    return 0
+
+
+def _mint(args: argparse.Namespace, shell: Shell) -> None:
+    wanted: dict[str, Any] = {"name": args.name, "role": args.role}
+    pins = {"org": args.org, "agent": args.agent, "user_id": args.user_id}
+    wanted["pins"] = {field: value for field, value in pins.items() if value}
+    for field in ("read_scope", "ttl_days"):
+        if getattr(args, field) is not None:
+            wanted[field] = getattr(args, field)
+    if args.namespace:
+        wanted["namespaces"] = args.namespace
+    answer = shell.call("token.mint", wanted)
+    if args.json:
+        show_json(answer)
+        return
+    print("This is the only time it is shown. The first token ends calls without one.", file=sys.stderr)
+    print(answer["token"])
+
+
+def _list(args: argparse.Namespace, shell: Shell) -> None:
+    answer = shell.call("token.list", {})
+    if args.json:
+        show_json(answer)
+    else:
+        show_table(answer["tokens"], COLUMNS)
+
+
+def _revoke(args: argparse.Namespace, shell: Shell) -> None:
+    answer = shell.call("token.revoke", {"token_id": args.token_id})
+    if args.json:
+        show_json(answer)
+    else:
+        print("revoked")
