@@ -1,11 +1,47 @@
-"""Stand-ins that behave, for what a test must be able to switch."""
+"""Stand-ins that behave, for what a test must be able to switch, move or look at."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from threading import Event
+from typing import Any
 
+from loom.access.caller import LOCAL, Caller, Install, Transport
+from loom.canonical import Json
+from loom.jobs import outbox
+from loom.jobs.handlers import Bench, Handler, LateHandler
 from loom.models.hashing import HashingEmbedder
 from loom.models.interface import EmbedderFailed, Space
+from loom.ops.dispatch import Dispatcher
+from loom.ops.ratelimit import Unlimited
+from loom.ops.registry import Registry
+from loom.ops.spec import AnyOp, Limits
 from loom.storage.indexes import Vector
+from loom.storage.interface import Database
+
+START = datetime(2026, 3, 1, 12, tzinfo=UTC)
+HTTP = Transport()
+ORG, NAMESPACE, AGENT = "dev", "local", "claude"
+DRAIN_TURNS_MAX = 50
+JOBS_TAKEN_MAX = 500
+
+
+@dataclass
+class Clock:
+    """Stands still until it is moved; called, it gives microseconds."""
+
+    now: datetime = START
+
+    def __call__(self) -> int:
+        return (self.now - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+
+    def nanoseconds(self) -> int:
+        return self() * 1000
+
+    def step(self, **span: float) -> None:
+        """Move on, by what `timedelta` takes: `clock.step(days=1)`."""
+        self.now += timedelta(**span)
 
 
 class FailingEmbedder:
@@ -43,3 +79,97 @@ class FailingEmbedder:
 
     def close(self) -> None:
         pass
+
+
+@dataclass
+class Queue:
+    """Keeps what was queued for later until it is flushed."""
+
+    bench: Callable[[], Bench]
+    handlers: Mapping[str, LateHandler]
+    queued: list[tuple[str, str, Mapping[str, Json]]] = field(default_factory=list[tuple[str, str, Mapping[str, Json]]])
+
+    def __call__(self, name: str, org: str, payload: Mapping[str, Json]) -> None:
+        self.queued.append((name, org, payload))
+
+    def flush(self, org: str) -> None:
+        """Hand what is queued for `org` to its handlers; what has no handler stays."""
+        queued, self.queued = self.queued, []
+        for name, handler in self.handlers.items():
+            payloads = [payload for its_name, its_org, payload in queued if (its_name, its_org) == (name, org)]
+            if payloads:
+                handler(self.bench(), org, payloads)
+        self.queued += [one for one in queued if one[1] != org or one[0] not in self.handlers]
+
+
+@dataclass
+class Core:
+    """A dispatcher over a store, and everything a test moves or looks at."""
+
+    dispatcher: Dispatcher
+    database: Database
+    clock: Clock
+    embedder: FailingEmbedder
+    later: Queue
+    jobs: Mapping[str, Handler]
+
+    def call(self, op: str, /, *, caller: Caller = LOCAL, key: str | None = None, **args: Any) -> dict[str, Any]:
+        """One operation's answer, as `claude` in org `dev`, namespace `local` unless said otherwise.
+
+        `key` is the Idempotency-Key.
+        """
+        where = {"org": ORG, "namespace": NAMESPACE, "agent": AGENT}
+        if not caller.tokenless:
+            where = {name: value for name, value in where.items() if name not in caller.pins}
+        transport = HTTP if key is None else Transport(idempotency_key=key)
+        return self.dispatcher.call(op, caller, transport, where | args)
+
+    @property
+    def bench(self) -> Bench:
+        return Bench(self.database, self.embedder, self.clock)
+
+    def drain(self, org: str = ORG) -> int:
+        """Do every job that is due; how many were done."""
+        count = 0
+        for _ in range(DRAIN_TURNS_MAX):
+            with self.database.transaction(org, write=True) as tx:
+                taken = outbox.take(tx, self.clock(), JOBS_TAKEN_MAX)
+            if not taken:
+                return count
+            for kind in sorted({job.kind for job in taken}):
+                self.jobs[kind](self.bench, org, [job.subject for job in taken if job.kind == kind])
+            with self.database.transaction(org, write=True) as tx:
+                outbox.done(tx, taken)
+            count += len(taken)
+        raise AssertionError("jobs make jobs without an end")
+
+
+CoreOf = Callable[..., Core]
+"""Makes a core of operations, job handlers and late handlers: `core_of(OPS, JOBS, LATE)`."""
+
+
+def core_of(
+    ops: Iterable[AnyOp],
+    jobs: Mapping[str, Handler],
+    late: Mapping[str, LateHandler],
+    database: Database,
+    clock: Clock,
+    pool: Executor,
+) -> Core:
+    """A core of `ops` over `database`, with a hashing embedder that can be switched off."""
+    embedder = FailingEmbedder(off=False)
+    later = Queue(lambda: Bench(database, embedder, clock), late)
+    dispatcher = Dispatcher(
+        registry=Registry(ops),
+        database=database,
+        embedder=embedder,
+        install=Install(),
+        rate_limit=Unlimited(),
+        clock_us=clock,
+        later=later,
+        observe=lambda _op, _outcome, _seconds: None,
+        pool=pool,
+        limits=Limits(),
+        wake=lambda _org: None,
+    )
+    return Core(dispatcher, database, clock, embedder, later, jobs)

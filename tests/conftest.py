@@ -1,0 +1,47 @@
+"""Fixtures that tests of several rooms share."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from fakes import Clock, Core, CoreOf, core_of
+from loom.jobs.handlers import Handler, LateHandler
+from loom.ops.spec import AnyOp
+from loom.storage.interface import Database
+from loom.storage.migrate import from_package
+from loom.storage.sqlite import SqliteDatabase, SqliteSettings
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture(params=["sqlite"])
+def database(tmp_path: Path, clock: Clock) -> Iterator[Database]:
+    """An empty store whose stamps follow the test's clock."""
+    made = SqliteDatabase(
+        tmp_path / "store", from_package("loom"), SqliteSettings(synchronous="NORMAL", clock_ns=clock.nanoseconds)
+    )
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(4) as made:
+        yield made
+
+
+@pytest.fixture(name="core_of")
+def _core_of(database: Database, clock: Clock, pool: ThreadPoolExecutor) -> CoreOf:
+    """Makes a core: `core_of(OPS, JOBS, LATE)`."""
+
+    def make(
+        ops: Iterable[AnyOp], jobs: Mapping[str, Handler] | None = None, late: Mapping[str, LateHandler] | None = None
+    ) -> Core:
+        return core_of(ops, jobs or {}, late or {}, database, clock, pool)
+
+    return make
