@@ -159,7 +159,8 @@ def error_result(detail: object) -> CallToolResult:
 
 
 def _http_request(ctx: RequestContext) -> Request[Any] | None:
-    return cast("Request[Any]", ctx.request) if isinstance(ctx.request, Request) else None
+    found: object = ctx.request
+    return cast("Request[Any]", found) if isinstance(found, Request) else None
 
 
 def _headers(ctx: RequestContext) -> dict[str, str | None]:
