@@ -11,6 +11,7 @@ import httpx
 from loom.config import Settings
 from loom.edges.cli.problem import Problem
 
+OK = 200
 START_TIMEOUT_S = 60.0
 PROBE_TIMEOUT_S = 2.0
 PROBE_PAUSE_S = 0.1
@@ -30,7 +31,7 @@ def server_url(settings: Settings) -> str:
 def answers(url: str, path: str = "/readyz") -> bool:
     """Whether a server answers there with 200."""
     try:
-        return httpx.get(url + path, timeout=PROBE_TIMEOUT_S, trust_env=False).status_code == httpx.codes.OK
+        return httpx.get(url + path, timeout=PROBE_TIMEOUT_S, trust_env=False).status_code == OK
     except (httpx.HTTPError, httpx.InvalidURL):
         return False
 

@@ -1,21 +1,41 @@
-"""`loom mcp`: MCP on standard input and output, for clients that start their servers."""
+"""`loom mcp`: MCP on standard input and output, for clients that start their servers.
+
+It speaks to the server of this machine and starts one when none answers, so
+that every client shares one.
+"""
 
 import argparse
+from functools import partial
 
-from loom.edges.cli.launch import ensure_server
+import anyio
+import anyio.to_thread
+
+from loom import __version__
+from loom.config import Settings
+from loom.edges.cli.launch import ensure_server, server_url
 from loom.edges.cli.shell import LoadCompose, load_settings
 from loom.edges.mcp import bridge
+from loom.edges.mcp.upstream import Upstream
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the flags."""
     parser.add_argument("--url", help="use this server (its token comes from LOOM_TOKEN) and start none")
-    parser.add_argument("--toolset", choices=("default", "all"), help="the MCP tools to list (default)")
 
 
 def run(args: argparse.Namespace, compose: LoadCompose) -> int:
     """Carry messages between the client and a server until the client goes."""
     del compose
-    settings = load_settings(url=args.url, mcp_toolset=args.toolset)
-    bridge.run(ensure_server(settings))
-    return 0
+    settings = load_settings(url=args.url)
+    upstream = Upstream(
+        server_url(settings) + "/mcp",
+        token=settings.token.get_secret_value() or None,
+        session=settings.session,
+        project=settings.project_dir,
+    )
+    start = None if settings.url else partial(_start, settings)
+    return anyio.run(bridge.run, upstream, __version__, start)
+
+
+async def _start(settings: Settings) -> None:
+    await anyio.to_thread.run_sync(ensure_server, settings)

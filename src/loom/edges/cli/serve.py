@@ -9,15 +9,11 @@ import sys
 from pathlib import Path
 from types import FrameType
 
-import uvicorn
-
 from loom.access.caller import LOCAL, Transport
 from loom.config import Settings
 from loom.edges.cli.problem import Problem
 from loom.edges.cli.shell import App, LoadCompose, build, load_settings
-
-BACKLOG_CONNECTIONS_MAX = 2048
-KEEP_ALIVE_TIMEOUT_S = 75
+from loom.edges.http import log_to_stderr, serve
 
 WELCOME = """\
 Loom listens on {url}
@@ -47,6 +43,7 @@ def port_number(text: str) -> int:
 def run(args: argparse.Namespace, compose: LoadCompose) -> int:
     """Serve until interrupted."""
     settings = load_settings(home=args.home, host=args.host, port=args.port, mcp_toolset=args.toolset)
+    log_to_stderr(settings.log_level.upper())
     listener = bound(settings.host, settings.port)
     with listener:
         app = build(compose, settings)
@@ -104,22 +101,18 @@ def shown_url(listener: socket.socket) -> str:
 
 
 def _serve(app: App, settings: Settings, listener: socket.socket) -> None:
-    server = uvicorn.Server(
-        uvicorn.Config(
-            app.asgi,
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            backlog=BACKLOG_CONNECTIONS_MAX,
-            timeout_keep_alive=KEEP_ALIVE_TIMEOUT_S,
-            timeout_graceful_shutdown=settings.shutdown_timeout_s,
-        )
-    )
     # uvicorn stops on a signal and then sends it on, which must not kill us before the store is closed.
     signal.signal(signal.SIGTERM, _stop)
     app.start()
-    print(WELCOME.format(url=shown_url(listener), home=settings.home), end="", file=sys.stderr, flush=True)
-    server.run(sockets=[listener])
+    serve(
+        app.asgi,
+        lifecycle=app.lifecycle,
+        listener=listener,
+        drain_timeout_s=settings.shutdown_timeout_s,
+        on_up=lambda: print(
+            WELCOME.format(url=shown_url(listener), home=settings.home), end="", file=sys.stderr, flush=True
+        ),
+    )
 
 
 def _stop(signum: int, frame: FrameType | None) -> None:

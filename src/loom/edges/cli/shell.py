@@ -16,6 +16,7 @@ from loom.access.caller import LOCAL, Transport
 from loom.config import Settings
 from loom.edges.cli.problem import MISUSED, Problem
 from loom.edges.client.drivers import Loom
+from loom.edges.http.lifecycle import Lifecycle
 from loom.ops.dispatch import Dispatcher
 from loom.ops.registry import Registry
 from loom.storage.interface import StoreError
@@ -32,6 +33,11 @@ class App(Protocol):
     @property
     def asgi(self) -> ASGIApp:
         """Every route, for an ASGI server."""
+        ...
+
+    @property
+    def lifecycle(self) -> Lifecycle:
+        """Whether calls are served; shared with `asgi`."""
         ...
 
     def start(self) -> None:

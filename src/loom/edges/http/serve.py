@@ -38,8 +38,7 @@ def serve(
     app: ASGIApp,
     *,
     lifecycle: Lifecycle,
-    host: str,
-    port: int,
+    listener: socket.socket,
     drain_timeout_s: int = DRAIN_TIMEOUT_S,
     on_up: Callable[[], None] | None = None,
 ) -> None:
@@ -48,15 +47,12 @@ def serve(
     Args:
         app: what `http_app` made.
         lifecycle: the one the app was made with.
-        host: the address to listen on.
-        port: the port to listen on.
+        listener: a socket bound to the address to listen on.
         drain_timeout_s: how long running calls may take to end after the signal.
         on_up: called once the port is open.
     """
     config = uvicorn.Config(
         app,
-        host=host,
-        port=port,
         http="httptools",
         loop="auto",  # uvloop where it is installed
         ws="none",
@@ -70,4 +66,4 @@ def serve(
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=drain_timeout_s,
     )
-    _Server(config, lifecycle, on_up).run()
+    _Server(config, lifecycle, on_up).run(sockets=[listener])
