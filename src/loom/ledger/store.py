@@ -1,11 +1,12 @@
 """Reading the ledger: items by place, by id, their versions."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import cast
 
+from loom.access.caller import ReadScope
 from loom.errors import AmbiguousKey, NotFound
-from loom.ledger.rules import ANY, Attributes, Item, Place, Reader, Version, visible
+from loom.ledger.rules import Attributes, Item, Place, Reader, Version, visible
 from loom.storage.interface import Row, Transaction
 
 WRITERS_MAX = 50
@@ -29,12 +30,23 @@ WHERE i.org = :org AND i.namespace = :namespace AND i.memory_key = :memory_key
 """
 )
 
-WRITERS = (
+SEEN_WRITERS = (
     COLUMNS
     + """
 WHERE i.org = :org AND i.namespace = :namespace AND i.memory_key = :memory_key
-    AND (:any_user = 1 OR i.user_id = :user_id OR (:shared = 1 AND i.user_id = '-'))
-ORDER BY i.version DESC LIMIT :most
+    AND (:user_id = '-' OR i.user_id = :user_id OR i.user_id = '-')
+    AND (:any_user = 1 OR i.user_id = '-'
+        OR (i.user_id = :reader AND (:any_session = 1 OR i.session_id = :session_id)))
+    AND (:ended = 1 OR (i.status = 'live' AND (i.expires_at IS NULL OR i.expires_at > :now)))
+ORDER BY CASE WHEN i.user_id = :user_id THEN 0 ELSE 1 END, i.version DESC LIMIT :most
+"""
+)
+
+WRITERS = (
+    COLUMNS
+    + """
+WHERE i.org = :org AND i.namespace = :namespace AND i.memory_key = :memory_key AND i.user_id = :user_id
+ORDER BY CASE WHEN i.status = 'live' THEN 0 ELSE 1 END, i.version DESC LIMIT :most
 """
 )
 
@@ -78,6 +90,11 @@ WHERE org = :org AND item_id = :item_id AND version < :before AND value IS NOT N
 BEFORE_ALL = (1 << 63) - 1
 
 
+def lock(tx: Transaction, place: Place, memory_key: str) -> None:
+    """Hold the key against every other writer until the transaction ends; taken before the item is read."""
+    tx.lock("ledger", place.namespace, place.agent, place.user_id, memory_key)
+
+
 def exact(tx: Transaction, place: Place, memory_key: str) -> Item | None:
     """The item of exactly this place and key, whatever its status."""
     row = tx.row(EXACT, namespace=place.namespace, memory_key=memory_key, agent=place.agent, user_id=place.user_id)
@@ -92,34 +109,77 @@ def for_read(tx: Transaction, place: Place, memory_key: str, reader: Reader, now
     for no user sees rows of no user, then, where the scope allows, anybody's.
     """
     own = exact(tx, place, memory_key)
-    if own is not None and own.is_live(now_us) and _seen(own, reader):
+    if own is not None and own.is_live(now_us) and visible(own.place.user_id, own.head.session_id, reader):
         return own
-    found = [
-        item
-        for item in _writers(tx, place, memory_key, any_user=place.user_id == "-", shared=True)
-        if item.is_live(now_us) and _seen(item, reader)
-    ]
-    found.sort(key=lambda item: (item.place.user_id == place.user_id, item.head.version), reverse=True)
-    return found[0] if found else None
+    return next(iter(seen(tx, place, memory_key, reader, now_us)), None)
 
 
-def for_write(tx: Transaction, place: Place, memory_key: str) -> Item:
-    """The item a writer means by a key: the agent's own, else the only one there is for this user.
+def seen(
+    tx: Transaction, place: Place, memory_key: str, reader: Reader, now_us: int, *, ended: bool = False
+) -> Sequence[Item]:
+    """The items under a key that a reader may see, of the place's user first, then the latest first; at most 50.
+
+    Args:
+        tx: a transaction.
+        place: whose rows are meant; its agent is no filter.
+        memory_key: the key.
+        reader: how far the read reaches across users.
+        now_us: what is expired by then is ended.
+        ended: whether items that live no more are wanted as well.
+    """
+    rows = tx.rows(
+        SEEN_WRITERS,
+        namespace=place.namespace,
+        memory_key=memory_key,
+        user_id=place.user_id,
+        reader=reader.user_id,
+        session_id=reader.session_id,
+        any_user=int(reader.scope is ReadScope.NAMESPACE),
+        any_session=int(reader.scope is not ReadScope.OWN_SESSION),
+        ended=int(ended),
+        now=now_us,
+        most=WRITERS_MAX,
+    )
+    return [item_of(row) for row in rows]
+
+
+def meant(tx: Transaction, place: Place, memory_key: str, prefer: Callable[[Item], bool]) -> Item:
+    """The item a writer means by a key: among those preferred, else among all, the agent's own or the only one.
 
     Raises:
         NotFound: nobody wrote the key for this user.
         AmbiguousKey: several other agents did.
     """
-    own = exact(tx, place, memory_key) if place.agent not in ANY[1:] else None
-    if own is not None:
-        return own
-    found = _writers(tx, place, memory_key, any_user=False, shared=False)
-    if not found:
+    rows = tx.rows(WRITERS, namespace=place.namespace, memory_key=memory_key, user_id=place.user_id, most=WRITERS_MAX)
+    found = [item_of(row) for row in rows]
+    own = exact(tx, place, memory_key)
+    if own is not None and own not in found:
+        found.append(own)
+    for group in ([item for item in found if prefer(item)], found):
+        its_own = own if own is not None and own in group else None
+        if its_own is not None or len(group) == 1:
+            return its_own or group[0]
+        if group:
+            writers = sorted({item.place.agent for item in group})
+            raise AmbiguousKey(
+                "memory_key: several agents wrote this key; send the agent", field="agent", writers=writers
+            )
+    raise NotFound("memory_key: nothing is stored under this key", field="memory_key")
+
+
+def for_write(tx: Transaction, place: Place, memory_key: str, prefer: Callable[[Item], bool]) -> Item:
+    """What `meant` finds, locked until the transaction ends.
+
+    Raises:
+        NotFound: nobody wrote the key for this user.
+        AmbiguousKey: several other agents did.
+    """
+    found = meant(tx, place, memory_key, prefer)
+    lock(tx, found.place, memory_key)
+    again = exact(tx, found.place, memory_key)
+    if again is None:
         raise NotFound("memory_key: nothing is stored under this key", field="memory_key")
-    if len(found) > 1:
-        writers = sorted({item.place.agent for item in found})
-        raise AmbiguousKey("memory_key: several agents wrote this key; send the agent", field="agent", writers=writers)
-    return found[0]
+    return again
 
 
 def by_ids(tx: Transaction, item_ids: Collection[int]) -> Mapping[int, Item]:
@@ -156,23 +216,6 @@ def older_with_value(tx: Transaction, item_id: int, before: int) -> Version | No
     """The newest version below `before` that still has its value."""
     row = tx.row(OLDER_WITH_VALUE, item_id=item_id, before=before)
     return None if row is None else version_of(row)
-
-
-def _writers(tx: Transaction, place: Place, memory_key: str, *, any_user: bool, shared: bool) -> list[Item]:
-    rows = tx.rows(
-        WRITERS,
-        namespace=place.namespace,
-        memory_key=memory_key,
-        user_id=place.user_id,
-        any_user=int(any_user),
-        shared=int(shared),
-        most=WRITERS_MAX,
-    )
-    return [item_of(row) for row in rows]
-
-
-def _seen(item: Item, reader: Reader) -> bool:
-    return visible(item.place.user_id, item.head.session_id, reader)
 
 
 def item_of(row: Row) -> Item:

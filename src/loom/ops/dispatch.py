@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from loom.access.caller import Caller, Install, Transport
+from loom.access.caller import Caller, Install, ReadScope, Transport
 from loom.errors import Conflict, Denied, LoomError, Rejected, Unavailable
 from loom.models.interface import Embedder
 from loom.ops import idempotency, identity, text_checks
@@ -92,8 +92,7 @@ class Dispatcher:
         scope = identity.scope_of(caller, known)
         prepared: object = None
         if op.prepare is not None:
-            prepare = Prepare(caller, scope, self.clock_us(), self.embedder, self.database, self.pool, self.limits)
-            prepared = op.prepare(prepare, request)
+            prepared = op.prepare(self._bench(caller, scope), request)
 
         def run(attempt: Attempt | None) -> dict[str, Any]:
             org = SYSTEM_ORG if op.own_org else request.org
@@ -102,9 +101,8 @@ class Dispatcher:
                 earlier = attempt and idempotency.earlier_answer(tx, attempt, now_us)
                 if earlier:
                     return earlier
-                body = dumped(
-                    op, op.run(Context(caller, scope, tx, now_us, prepared, self.later, self.limits), request)
-                )
+                ctx = Context(caller, scope, tx, now_us, prepared, self.later, self.limits, transport.agent)
+                body = dumped(op, op.run(ctx, request))
                 if attempt:
                     idempotency.keep(tx, attempt, body, now_us)
                 return body
@@ -114,6 +112,11 @@ class Dispatcher:
             self.wake(request.org)
         ignored = sorted(set(args) - set(op.takes.model_fields))
         return body | {"ignored_args": ignored} if ignored else body
+
+    def _bench(self, caller: Caller, scope: ReadScope) -> Prepare:
+        return Prepare(
+            caller, scope, self.clock_us(), self.embedder, self.database, self.pool, self.limits, later=self.later
+        )
 
 
 def retried(op: AnyOp, run: Callable[[Attempt | None], dict[str, Any]], attempt: Attempt | None) -> dict[str, Any]:

@@ -87,6 +87,10 @@ class Later(Protocol):
         """Queue `payload` for the handler `name`; never blocks, drops when the queue is full."""
         ...
 
+    def flush(self, org: str) -> None:
+        """Hand on what is queued for `org` now. Waits for the store, so never inside a transaction."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -115,6 +119,7 @@ class Prepare:
         database: opens the read transactions.
         pool: runs several read transactions side by side.
         limits: the install's bounds.
+        later: flushed by a read that shows what earlier calls queued.
     """
 
     caller: Caller
@@ -124,6 +129,7 @@ class Prepare:
     database: Database
     pool: Executor
     limits: Limits
+    later: Later
 
     def read(self, org: str) -> AbstractContextManager[Transaction]:
         """A read transaction. Close it before a model is called."""
@@ -142,6 +148,7 @@ class Context:
         prepared: what the op's `prepare` step returned, or None; see `prepared_as`.
         later: queues work that may be lost.
         limits: the install's bounds.
+        client: the calling program's name as the transport knows it, or None.
     """
 
     caller: Caller
@@ -151,6 +158,7 @@ class Context:
     prepared: object
     later: Later
     limits: Limits
+    client: str | None = None
 
 
 Prepared = TypeVar("Prepared")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from loom.canonical import Json
 from loom.ledger.rules import Reader
+from loom.ops.spec import Context, Request
 from loom.storage.indexes import Vector
 from loom.storage.interface import Transaction
 
@@ -21,6 +22,7 @@ class Question:
         query: the text, at most 10,000 characters.
         vector: the query's embedding, None when the embedder gave none.
         space: the embedding space of `vector`.
+        random_cosine: the median cosine of unrelated texts in that space.
         top_k: at most this many hits.
         tags: a hit must have all of them, in planes that know tags.
         recipe: a preset's name, empty for the default.
@@ -37,6 +39,7 @@ class Question:
     query: str
     vector: Vector | None
     space: str
+    random_cosine: float
     top_k: int
     tags: tuple[str, ...]
     recipe: str
@@ -65,9 +68,21 @@ class Section:
     degraded: tuple[str, ...] = ()
 
 
+def ignore(ctx: Context, request: Request) -> None:
+    """Take no note of an answer."""
+    del ctx, request
+
+
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """A plane as search.query sees it: its section's name and how to ask it, inside a read transaction."""
+    """A plane as search.query sees it.
+
+    Attributes:
+        name: the section's name in the answer.
+        ask: answers a question inside a read transaction.
+        noticed: told, in the call's own transaction, when the section that is shown has hits.
+    """
 
     name: str
     ask: Callable[[Transaction, Question], Section]
+    noticed: Callable[[Context, Request], None] = ignore

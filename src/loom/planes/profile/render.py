@@ -1,0 +1,77 @@
+"""A profile as one prompt fragment. Pure.
+
+Stored text is data: it can neither close the element it stands in, nor begin
+a heading of its own.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+NONE = "-"
+REPLACEMENT = "\ufffd"
+
+NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML 1.0 cannot hold, not even escaped."""
+
+IN_TEXT = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
+IN_ATTRIBUTE = {**IN_TEXT, '"': "&quot;", "\t": "&#9;", "\n": "&#10;"}
+
+CONTAINERS = r"(?:[ \t]*(?:>|[-+*](?=[ \t])|[0-9]{1,9}[.)](?=[ \t])))*[ \t]*"
+"""Quote and list markers that a heading may stand behind."""
+
+ATX = re.compile(rf"({CONTAINERS})(#{{1,6}}(?=[ \t]|$))")
+SETEXT = re.compile(rf"({CONTAINERS})((?:=+|-+)[ \t]*$)")
+HTML = re.compile(r"<(?=h[1-6](?:[\s/>]|$))", re.IGNORECASE)
+CLOSING = re.compile(r"((?:^|[ \t]))(#+[ \t]*$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One section as it is rendered. `agent` and `user_id` are `-` for none."""
+
+    label: str
+    text: str
+    agent: str
+    user_id: str
+
+
+def xml(parts: Sequence[Part]) -> str:
+    """One `profile` element with a `section` each; empty without sections."""
+    if not parts:
+        return ""
+    return "\n".join(["<profile>", *map(_element, parts), "</profile>"])
+
+
+def markdown(parts: Sequence[Part]) -> str:
+    """A second-level heading and the text, for each section; empty without sections."""
+    return "\n\n".join(f"## {_heading(part.label)}\n\n{_body(part.text)}" for part in parts)
+
+
+def _element(part: Part) -> str:
+    named = (("label", part.label), ("agent", part.agent), ("user_id", part.user_id))
+    attributes = "".join(
+        f' {name}="{_escaped(value, IN_ATTRIBUTE)}"' for name, value in named if name == "label" or value != NONE
+    )
+    return f"<section{attributes}>{_escaped(part.text, IN_TEXT)}</section>"
+
+
+def _escaped(text: str, marks: dict[str, str]) -> str:
+    return NOT_XML.sub(REPLACEMENT, text).translate(str.maketrans(marks))
+
+
+def _heading(label: str) -> str:
+    line = HTML.sub("&lt;", " ".join(label.splitlines()))
+    return CLOSING.sub(r"\1\\\2", line)
+
+
+def _body(text: str) -> str:
+    return "".join(_line(line) for line in text.splitlines(keepends=True))
+
+
+def _line(line: str) -> str:
+    content = line.splitlines()[0]
+    ending = line[len(content) :]
+    for pattern in (ATX, SETEXT):
+        content = pattern.sub(r"\1\\\2", content, count=1) if pattern.match(content) else content
+    return HTML.sub("&lt;", content) + ending
