@@ -1,7 +1,7 @@
 """Texts whose vectors are known, so that a model that computes something else is noticed at start.
 
 A vector is kept as its numbers times 127 over the largest, in base64 of int8:
-its cosine with the original is above 0.9999.
+its cosine with the original is above 0.999.
 """
 
 import base64

@@ -57,6 +57,8 @@ _ASCII_CHUNK: Final = re.compile(
 _IS_SPACELESS: Final = re.compile(rf"[{SPACELESS}]")
 _GROUPED_DIGITS: Final = re.compile(r"(?<=[0-9]),(?=[0-9]{3}(?![0-9]))")
 _SEGMENTS: Final = re.compile(r"[./:@\\]")
+_LINE_NUMBERS: Final = re.compile(r"(?<=[A-Za-z])(?::[0-9]+)+\Z")
+"""Where in a file; left out of the whole form, so that `src/app.py:12` is `src/app.py` too."""
 _PIECES: Final = re.compile(r"[-_']+")
 _CASES: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _HUMPED: Final = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]|[A-Za-z]{3}[0-9]|[0-9][A-Za-z]{3}")
@@ -77,11 +79,12 @@ _snowball_lock: Final = Lock()  # the stemmer keeps the word it works on in itse
 
 
 class _Tokens(NamedTuple):
-    """One chunk's tokens; `stems` and `extras` beside `main`, all in order."""
+    """One chunk's tokens in order, each with its stem beside it."""
 
     main: tuple[str, ...]
     stems: tuple[str, ...]
-    extras: tuple[str, ...]
+    extras: tuple[str, ...] = ()
+    extra_stems: tuple[str, ...] = ()
 
 
 def document(text: str) -> IndexedText:
@@ -92,11 +95,13 @@ def document(text: str) -> IndexedText:
     words: list[str] = []
     stems: list[str] = []
     extras: list[str] = []
+    extra_stems: list[str] = []
     for tokens in _chunks(text[:DOCUMENT_CHARACTERS_MAX]):
         words.extend(tokens.main)
         stems.extend(tokens.stems)
         extras.extend(tokens.extras)
-    return IndexedText([*words, *extras], [*stems, *extras])
+        extra_stems.extend(tokens.extra_stems)
+    return IndexedText([*words, *extras], [*stems, *extra_stems])
 
 
 def query(text: str, *, word_weight: float = WORD_WEIGHT, required: bool = False) -> TextQuery:
@@ -143,7 +148,7 @@ def _query_pairs(text: str) -> Iterator[tuple[str, str]]:
     for tokens in _chunks(text):
         yield from zip(tokens.main, tokens.stems, strict=True)
         if tokens.extras and not _IS_SPACELESS.match(tokens.extras[0]):
-            yield from zip(tokens.extras, tokens.extras, strict=True)
+            yield from zip(tokens.extras, tokens.extra_stems, strict=True)
 
 
 def _chunks(text: str) -> Iterator[_Tokens]:
@@ -169,7 +174,7 @@ def _cut(chunk: str) -> _Tokens:
         return _run(chunk)
     if chunk[1:] in _SPELLED:
         spelled = chunk[0].casefold() + _SPELLED[chunk[1:]]
-        return _Tokens((spelled,), (spelled,), ())
+        return _Tokens((spelled,), (spelled,))
     main: list[str] = []
     extras: list[str] = []
     for segment in _SEGMENTS.split(chunk):
@@ -177,12 +182,13 @@ def _cut(chunk: str) -> _Tokens:
         main.extend(parts)
         if whole:
             extras.append(whole)
-    joined = "_".join(filter(None, (_whole(segment) for segment in _SEGMENTS.split(chunk))))
+    named = _LINE_NUMBERS.sub("", chunk)
+    joined = "_".join(filter(None, map(_whole, _SEGMENTS.split(named))))
     if len(main) > 1 and joined not in extras:
         extras.insert(0, joined)
     extras = [extra for extra in extras if len(extra) <= TOKEN_CHARACTERS_MAX and extra not in main]
     clipped = tuple(part[:TOKEN_CHARACTERS_MAX] for part in main)
-    return _Tokens(clipped, tuple(map(_stem, clipped)), tuple(extras))
+    return _Tokens(clipped, tuple(map(_stem, clipped)), tuple(extras), tuple(map(_stem, extras)))
 
 
 def _segment(segment: str) -> tuple[list[str], str]:
@@ -219,9 +225,9 @@ def _run(run: str) -> _Tokens:
         else:
             characters.append(character)
     if len(characters) == 1:
-        return _Tokens((characters[0],), (characters[0],), ())
+        return _Tokens((characters[0],), (characters[0],))
     bigrams = tuple(first + second for first, second in pairwise(characters))
-    return _Tokens(bigrams, bigrams, tuple(characters))
+    return _Tokens(bigrams, bigrams, tuple(characters), tuple(characters))
 
 
 def _stem(word: str) -> str:
