@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -95,7 +95,7 @@ def wait_ready(url: str, process: subprocess.Popen[str]) -> None:
 
 
 @contextmanager
-def running(home: Path, **settings: str) -> Iterator[Server]:
+def running(home: Path, **settings: str) -> Generator[Server]:
     """A ready server on the store in `home`; `LOOM_*` settings by their short names."""
     home.mkdir(parents=True, exist_ok=True)
     url, process = spawn(home, {f"LOOM_{name.upper()}": value for name, value in settings.items()})

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 IDENTITY = ("org", "namespace", "agent", "user_id", "session_id", "run_id")
 UNBOUNDED = {("search.query", "query"), ("memory.search", "query")}
 """A query is data of any length; its first 10,000 characters are used."""
-WRONG = {
+WRONG: dict[str, list[object]] = {
     "string": [7, True, ["x"], {"a": 1}],
     "integer": ["seven", 1.5, [1], {"a": 1}],
     "number": ["seven", [1], {"a": 1}],
@@ -29,23 +29,28 @@ def types_of(schema: dict[str, Any], root: dict[str, Any]) -> set[str]:
         return types_of(root["$defs"][schema["$ref"].rpartition("/")[2]], root)
     if "anyOf" in schema:
         found = [types_of(part, root) for part in schema["anyOf"]]
-        return set() if set() in found else set().union(*found)
+        return {kind for kinds in found for kind in kinds} if all(found) else set()
     if "enum" in schema or "const" in schema:
         return {"string"}
-    kind = schema.get("type")
-    return set(kind if isinstance(kind, list) else [kind] if kind else [])
+    kind: str | list[str] = schema.get("type", [])
+    return {kind} if isinstance(kind, str) else set(kind)
+
+
+def json_type(value: object) -> str:
+    """The JSON type of a value."""
+    if isinstance(value, bool):
+        return "boolean"
+    names = {str: "string", int: "integer", float: "number", list: "array", dict: "object"}
+    return next(name for kind, name in names.items() if isinstance(value, kind))
 
 
 def wrong_values(types: set[str]) -> list[object]:
     """Values of types that are not admitted."""
-    if not types:
-        return []
-    json_type = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
-    candidates: list[object] = [value for kind in types & WRONG.keys() for value in WRONG[kind]]
+    candidates = [value for kind in types & WRONG.keys() for value in WRONG[kind]]
     return [
         value
         for value in candidates
-        if json_type[type(value)] not in types and not (type(value) is int and "number" in types)
+        if json_type(value) not in types and not (json_type(value) == "integer" and "number" in types)
     ]
 
 
