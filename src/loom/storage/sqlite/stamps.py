@@ -14,6 +14,11 @@ ON CONFLICT (org) DO UPDATE SET last = max(last + 1, excluded.last)
 RETURNING last
 """
 
+_OUTSTRIP = """
+INSERT INTO store_stamp (org, last) VALUES (:org, :number)
+ON CONFLICT (org) DO UPDATE SET last = max(last, excluded.last)
+"""
+
 
 class Stamps:
     """Gives the stamps of one file; the file is the truth, over all processes."""
@@ -31,3 +36,8 @@ class Stamps:
             (last,) = session.cells(_NEXT, {"org": org, "least": least})[0]
             self._given = int(last)
             return self._given
+
+    def outstrip(self, session: Session, org: str, number: int) -> None:
+        """Let every later stamp be above `number`."""
+        session.need_write("a stamp")
+        session.run(_OUTSTRIP, {"org": org, "number": number})

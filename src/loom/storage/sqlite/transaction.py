@@ -1,12 +1,17 @@
 """A transaction on one org's file, as the rest of Loom sees it."""
 
+import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
-from loom.storage.interface import Row, Value
+from loom.storage.interface import Param, Row, Value
 from loom.storage.sqlite.connection import Session
 from loom.storage.sqlite.stamps import Stamps
 from loom.storage.sqlite.text_index import SqliteTextIndex
 from loom.storage.sqlite.vector_index import SqliteVectorIndex
+
+STATEMENTS_KEPT_MAX = 1000
 
 
 class SqliteTransaction:
@@ -36,20 +41,20 @@ class SqliteTransaction:
         """The vector index."""
         return self._vectors
 
-    def rows(self, sql: str, /, **params: Value) -> Sequence[Row]:
+    def rows(self, sql: str, /, **params: Param) -> Sequence[Row]:
         """Every row of a query."""
-        return self._session.rows(sql, self._bound(params))
+        return self._session.rows(*self._whole(sql, params))
 
-    def row(self, sql: str, /, **params: Value) -> Row | None:
+    def row(self, sql: str, /, **params: Param) -> Row | None:
         """The one row of a query, or None."""
-        found = self._session.rows(sql, self._bound(params))
+        found = self._session.rows(*self._whole(sql, params))
         if len(found) > 1:
             raise AssertionError(f"one row was expected, {len(found)} were found")
         return found[0] if found else None
 
-    def run(self, sql: str, /, **params: Value) -> int:
+    def run(self, sql: str, /, **params: Param) -> int:
         """Run a statement; the number of rows it changed."""
-        return self._session.run(sql, self._bound(params))
+        return self._session.run(*self._whole(sql, params))
 
     def run_many(self, sql: str, params: Iterable[Mapping[str, Value]], /) -> None:
         """Run one statement for each set of parameters."""
@@ -63,7 +68,37 @@ class SqliteTransaction:
         """A number above every stamp given before, about the clock in nanoseconds."""
         return self._stamps.next(self._session, self._org)
 
+    def outstrip(self, number: int) -> None:
+        """Let no later stamp be at or below `number`."""
+        self._stamps.outstrip(self._session, self._org, number)
+
+    def _whole(self, sql: str, params: Mapping[str, Param]) -> tuple[str, Mapping[str, Value]]:
+        """The statement and its values as SQLite takes them: a list is one JSON text."""
+        single: dict[str, Value] = {}
+        lists: list[str] = []
+        for name, value in params.items():
+            if isinstance(value, list | tuple):
+                single[name] = json.dumps(value)
+                lists.append(name)
+            else:
+                single[name] = value  # pyright: ignore[reportArgumentType]  # every other sequence is a text or bytes
+        return (with_lists(sql, tuple(lists)) if lists else sql), self._bound(single)
+
     def _bound(self, params: Mapping[str, Value]) -> Mapping[str, Value]:
         if params.get("org", self._org) != self._org:
             raise ValueError("the transaction binds :org itself")
         return {**params, "org": self._org}
+
+
+@lru_cache(maxsize=STATEMENTS_KEPT_MAX)
+def with_lists(sql: str, names: tuple[str, ...]) -> str:
+    """The statement with each list parameter's `IN (:name)` read out of one JSON text.
+
+    Raises:
+        ValueError: a list parameter stands elsewhere than in `IN (:name)`.
+    """
+    for name in names:
+        sql, found = re.subn(rf"IN \(:{name}\)", f"IN (SELECT value FROM json_each(:{name}))", sql)
+        if not found:
+            raise ValueError(f"the list :{name} must stand in IN (:{name})")
+    return sql
