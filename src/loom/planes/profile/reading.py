@@ -2,10 +2,9 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from loom.access.caller import ReadScope, Role
-from loom.canonical import Json
 from loom.errors import Denied
 from loom.ledger.rules import Item, Reader
 from loom.ops.fields import Instant, ScopeWord
@@ -78,7 +77,7 @@ class StructuredAnswer(Answer):
         ),
     ]
     profile: Annotated[
-        dict[str, Json],
+        dict[str, JsonValue],
         Field(description="A value, or null where nothing settles it, for each property of the schema."),
     ]
     built_at: Annotated[
