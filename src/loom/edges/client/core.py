@@ -178,15 +178,16 @@ def error_of(reply: Reply) -> LoomError:
     A code that this version does not know becomes the nearest class of the same status.
     """
     extras: dict[str, Any] = {"request_id": _request_id(reply)}
+    waits_s = _seconds(reply.headers.get("retry-after"))
     detail = (_object(reply) or {}).get("detail")
     if not isinstance(detail, dict):
         kind = _nearest("", reply.status)
-        return kind(f"the server answered with status {reply.status} and no error of Loom's", **extras)
+        message = f"the server answered with status {reply.status} and no error of Loom's"
+        return kind(message, retry_after_s=waits_s, **extras)
     known = cast("dict[str, Any]", detail)
     kind = _nearest(str(known.get("code", "")), reply.status)
-    retry_after_s = known.get("retry_after_s", _seconds(reply.headers.get("retry-after")))
     told = {name: value for name, value in known.items() if name not in {"message", "category", "retryable"}}
-    told.pop("retry_after_s", None)
+    retry_after_s = told.pop("retry_after_s", waits_s)
     if told.get("code") == kind.code:
         del told["code"]
     return kind(str(known.get("message", "")), retry_after_s=retry_after_s, **(told | extras))

@@ -1,0 +1,65 @@
+# make run     install into .venv and start the server: needs Python 3.11 or later with pip, nothing else
+# make check   formatting, lint, types, architecture and quick tests: before every commit
+# make test    everything that is checked, the built wheel included
+# make docs    write the reference pages and the client's methods anew
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+CONTRACT ?= ../shared/contract
+DATA ?= ../shared/data
+BIN := .venv/bin
+SOURCES := src tests benchmarks docs .ci
+
+.PHONY: run check static quick test slow clients wheel bench-quality bench-speed docs clean
+
+run: .venv/.runs
+	$(BIN)/loom serve
+
+check: static quick
+
+static: .venv/.checks
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+quick: .venv/.checks
+	$(BIN)/pytest -m "not slow and not clients"
+
+test: check slow clients wheel
+
+slow: .venv/.checks
+	CONTRACT=$(abspath $(CONTRACT)) $(BIN)/pytest -m "slow and not clients"
+
+clients: .venv/.checks
+	$(BIN)/python tests/mcp_clients/setup.py
+	$(BIN)/pytest -m clients
+
+wheel: .venv/.checks
+	$(BIN)/python .ci/wheel.py --contract $(CONTRACT)
+
+bench-quality: .venv/.checks
+	$(BIN)/python benchmarks/quality.py --data $(DATA)
+
+bench-speed: .venv/.checks
+	$(BIN)/python benchmarks/speed.py
+
+docs: .venv/.checks
+	$(BIN)/python docs/generate.py
+
+clean:
+	rm -rf .venv .venvs build dist src/*.egg-info
+	rm -rf .pytest_cache .ruff_cache .hypothesis .import_linter_cache .schemathesis
+
+# The stamps say that an install is done for this pyproject.toml.
+.venv/.pip:
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"
+	touch $@
+
+.venv/.runs: .venv/.pip pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+.venv/.checks: .venv/.runs
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group test --group lint
+	touch $@
