@@ -16,6 +16,7 @@ from loom.access.caller import LOCAL, Caller, Install, Role
 from loom.canonical import Json
 from loom.edges.http import Http, Lifecycle, http_app
 from loom.edges.http.calls import Authenticate
+from loom.edges.http.messages import BODY_LENGTH_MAX
 from loom.edges.mcp import McpEndpoint, Tools, mcp_server
 from loom.edges.workers import Workers
 from loom.errors import NotFound, Rejected, ShaMismatch, Unauthenticated
@@ -228,6 +229,7 @@ class NoLater:
     """Drops what could be done later."""
 
     def __call__(self, name: str, org: str, payload: Mapping[str, Json]) -> None: ...
+    def flush(self, org: str) -> None: ...
 
 
 TOKENS: Mapping[str, Caller] = {
@@ -280,7 +282,8 @@ class Kit:
 
     def app(self, authenticate: Authenticate = anyone, **changes: Any) -> Starlette:
         tools = Tools(self.registry, self.dispatcher.call, self.workers)
-        endpoint = McpEndpoint(mcp_server(tools, "1.2.3"), authenticate, self.workers, self.lifecycle)
+        limit = changes.get("body_length_max", BODY_LENGTH_MAX)
+        endpoint = McpEndpoint(mcp_server(tools, "1.2.3"), authenticate, self.workers, self.lifecycle, limit)
         parts = Http(
             self.registry,
             self.dispatcher.call,

@@ -1,5 +1,7 @@
 """`/mcp`: the protocol over HTTP, for clients with sessions and without, and no state on our side."""
 
+import json
+import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any, cast
@@ -13,11 +15,14 @@ from starlette.types import Message, Receive, Scope, Send
 
 from loom.edges.http.calls import Authenticate
 from loom.edges.http.lifecycle import Lifecycle
-from loom.edges.http.messages import BODY_LENGTH_MAX, LABEL_KEY, body_of, header_of, replayed
+from loom.edges.http.messages import BODY_LENGTH_MAX, LABEL_KEY, body_of, check_media, header_of, replayed, send_json
 from loom.edges.mcp.identity import agent_of, minted_session
-from loom.edges.mcp.server import CALLER_KEY
+from loom.edges.mcp.server import CALLER_KEY, error_result
 from loom.edges.workers import Workers
-from loom.errors import MethodNotAllowed
+from loom.errors import InvalidText, MethodNotAllowed
+
+HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
+"""An escape that may be one; nearly every body has none, and is not looked at again."""
 
 
 class McpEndpoint:
@@ -71,7 +76,12 @@ class McpEndpoint:
         self._lifecycle.check()
         authorization = header_of(scope, b"authorization")
         scope[CALLER_KEY] = await self._workers.run(lambda: self._authenticate(authorization))
+        check_media(scope)
         body = await body_of(scope, receive, self._body_length_max)
+        refusal = _refused_text(scope, body)
+        if refusal is not None:
+            await send_json(send, 200, refusal)
+            return
         session = _session_to_mint(scope, body)
 
         async def marked(message: Message) -> None:
@@ -82,10 +92,40 @@ class McpEndpoint:
         await self._manager.asgi_app(scope, replayed(body, receive), marked)
 
 
+def _has_sessions(scope: Scope) -> bool:
+    version = header_of(scope, b"mcp-protocol-version")
+    return version is None or version in HANDSHAKE_PROTOCOL_VERSIONS
+
+
+def _refused_text(scope: Scope, body: bytes) -> bytes | None:
+    """The answer to a tool call whose text holds half of a surrogate pair, for clients with sessions.
+
+    Their transport in the library calls such a body no JSON and answers
+    without the call's id, which leaves a client waiting. Sessionless calls
+    reach the dispatcher, which says the same.
+    """
+    if not _has_sessions(scope) or not HALF_PAIR.search(body):
+        return None
+    try:
+        message: object = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    call_id = _part(message, "id")
+    if _part(message, "method") != "tools/call" or not isinstance(call_id, (str, int)):
+        return None
+    try:
+        from_json(body)
+    except ValueError:
+        error = InvalidText("an argument holds half of a surrogate pair, which is not valid Unicode")
+        result = error_result(error.body()["detail"]).model_dump(mode="json", by_alias=True, exclude_none=True)
+        result.pop("resultType", None)
+        return json.dumps({"jsonrpc": "2.0", "id": call_id, "result": result}).encode()
+    return None
+
+
 def _session_to_mint(scope: Scope, body: bytes) -> str | None:
     """The session id to give a client that begins with `initialize`; None for every other request."""
-    version = header_of(scope, b"mcp-protocol-version")
-    if version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS:
+    if not _has_sessions(scope):
         return None
     if header_of(scope, b"mcp-session-id") is not None or b'"initialize"' not in body:
         return None

@@ -52,7 +52,7 @@ def agent_in_session(session: str | None) -> str | None:
     if not dot or not named or len(named) > AGENT_LENGTH_MAX * 8:
         return None
     try:
-        name = base64.urlsafe_b64decode(named + "=" * (-len(named) % 4)).decode()
+        name = base64.b64decode(named + "=" * (-len(named) % 4), b"-_", validate=True).decode()
     except (binascii.Error, ValueError):
         return None
     return name if agent_of(name) == name else None
