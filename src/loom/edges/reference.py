@@ -75,7 +75,7 @@ def errors_page() -> str:
 
 def cli_page(helps: Mapping[str, str]) -> str:
     """The help text of each command."""
-    parts = [f"## loom {name}\n\n```text\n{text.rstrip()}\n```\n" for name, text in helps.items()]
+    parts = [f"## {name}\n\n```text\n{text.rstrip()}\n```\n" for name, text in helps.items()]
     return (
         f"{NOTE}# Command line\n\n"
         "Commands work on the store in the home folder, also beside a running server; with `--url` or `LOOM_URL` "

@@ -1,6 +1,7 @@
 """The help of every command as text, for the reference page."""
 
 import argparse
+from collections.abc import Iterator
 
 from loom.edges.cli.main import COMMANDS, command_parser, top_parser
 
@@ -15,8 +16,18 @@ class _Wide(argparse.HelpFormatter):
 
 
 def help_texts() -> dict[str, str]:
-    """Command to help text; the empty name is `loom` itself."""
-    parsers = {"": top_parser()} | {name: command_parser(name)[0] for name in COMMANDS}
-    for parser in parsers.values():
+    """Command line to help text: `loom`, `loom serve`, `loom token mint` and so on."""
+    texts: dict[str, str] = {}
+    for parser in _parsers():
         parser.formatter_class = _Wide
-    return {name: parser.format_help() for name, parser in parsers.items()}
+        texts[parser.prog] = parser.format_help()
+    return texts
+
+
+def _parsers() -> Iterator[argparse.ArgumentParser]:
+    yield top_parser()
+    for name in COMMANDS:
+        parser, module = command_parser(name)
+        yield parser
+        parts = getattr(module, "parts", None)
+        yield from parts(argparse.ArgumentParser(prog=parser.prog)) if parts else ()

@@ -1,6 +1,7 @@
 """`loom namespace`: the named parts of an org."""
 
 import argparse
+from collections.abc import Sequence
 
 from loom.edges.cli.output import show_answer, show_json, show_table
 from loom.edges.cli.problem import MISUSED, Problem
@@ -12,6 +13,11 @@ KINDS = ("memory", "code", "tracker", "knowledge")
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the flags."""
+    parts(parser)
+
+
+def parts(parser: argparse.ArgumentParser) -> Sequence[argparse.ArgumentParser]:
+    """Declare the flags; the parsers of what can be done."""
     what = parser.add_subparsers(dest="what", metavar="create|list|update|delete", required=True)
     create = what.add_parser("create", help="make a namespace")
     create.add_argument("--kind", choices=KINDS, help="what it holds (memory)")
@@ -23,9 +29,11 @@ def add(parser: argparse.ArgumentParser) -> None:
         each.add_argument("--description", help="what it is for")
     for each in (create, update, delete):
         each.add_argument("name", help="1 to 256 characters")
-    for each in (create, listing, update, delete):
+    every = (create, listing, update, delete)
+    for each in every:
         each.add_argument("--org", help="the org it belongs to")
         add_common(each)
+    return every
 
 
 def run(args: argparse.Namespace, compose: LoadCompose) -> int:

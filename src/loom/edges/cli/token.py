@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from loom.edges.cli.output import show_json, show_table
@@ -12,6 +13,11 @@ COLUMNS = ("token_id", "name", "role", "org", "namespaces", "created_at", "expir
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the flags."""
+    parts(parser)
+
+
+def parts(parser: argparse.ArgumentParser) -> Sequence[argparse.ArgumentParser]:
+    """Declare the flags; the parsers of what can be done."""
     what = parser.add_subparsers(dest="what", metavar="mint|list|revoke", required=True)
     mint = what.add_parser("mint", help="make a token and print it, once")
     mint.add_argument("name", help="what the token is for, for example a person's name")
@@ -25,8 +31,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     listing = what.add_parser("list", help="show every token, without its secret")
     revoke = what.add_parser("revoke", help="end a token")
     revoke.add_argument("token_id", help="as `loom token list` shows it")
-    for each in (mint, listing, revoke):
+    every = (mint, listing, revoke)
+    for each in every:
         add_common(each)
+    return every
 
 
 def run(args: argparse.Namespace, compose: LoadCompose) -> int:
