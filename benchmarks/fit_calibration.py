@@ -22,7 +22,7 @@ from loom.models.interface import Embedder
 from loom.models.onnx import OnnxEmbedder
 from loom.models.sources import installed
 from loom.retrieval.calibrate import coverage, nearness
-from loom.retrieval.fuse import MEANING, WORDS, fuse, meaning_floor
+from loom.retrieval.fuse import MEANING, WORDS, fuse
 from loom.retrieval.recipes import RECIPES
 from loom.retrieval.tokens import document, query
 from loom.storage.indexes import Scored, TextQuery
@@ -76,7 +76,7 @@ class Dialogue:
         words = [Scored(place, float(score)) for place, score in enumerate(scores) if score > 0.0]
         cosines = self.vectors @ vector
         meaning = [Scored(place, float(cosine)) for place, cosine in enumerate(cosines)]
-        floors = {WORDS: 0.0, MEANING: meaning_floor(random_cosine)}
+        floors = {WORDS: 0.0, MEANING: random_cosine}
         weights = RECIPES["balanced"].weights
         ranked = fuse({WORDS: words, MEANING: meaning}, weights, floors)[:TOP]
         rows = [

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from loom.retrieval.calibrate import Calibrated, Evidence, calibrated, confidence, coverage, evidence, nearness
 from loom.retrieval.dates import INTERVALS_MAX, Interval, intervals, time_scores
 from loom.retrieval.explain import explained
-from loom.retrieval.fuse import LEGS, MEANING, TIME, WORDS, fuse, meaning_floor
+from loom.retrieval.fuse import LEGS, MEANING, TIME, WORDS, fuse
 from loom.retrieval.recipes import RECIPE_NAMES, RECIPES
 from loom.retrieval.tokens import query
 from loom.storage.indexes import Scored
@@ -54,9 +54,11 @@ def test_a_leg_that_did_not_run_gives_its_weight_to_the_others() -> None:
 
 def test_a_floor_keeps_small_differences_small() -> None:
     meaning = [Scored(1, 0.90), Scored(2, 0.89)]
-    first, second = fuse({MEANING: meaning}, HALVES, {MEANING: meaning_floor(0.69)})
+    first, second = fuse({MEANING: meaning}, HALVES, {MEANING: 0.69})
     assert first.score - second.score < 0.05
     assert fuse({MEANING: [Scored(1, 0.2)]}, HALVES, {MEANING: 0.5})[0].score == 0.0
+    far = [Scored(1, 0.8), Scored(2, 0.6), Scored(3, 0.5)]
+    assert [one.score for one in fuse({MEANING: far}, HALVES, {MEANING: 0.69})] == pytest.approx([1.0, 1 / 3, 0.0])
 
 
 def test_a_leg_without_weight_adds_nothing_and_a_broken_score_is_left_out() -> None:

@@ -1,7 +1,7 @@
 """Joins the scores of several legs into one ranking.
 
 Each leg's scores are brought to 0..1 between a floor and the leg's best, and the
-weighted mean ranks the candidates. On LoCoMo this gave hit@5 of 65 against 62 for fused
+weighted mean ranks the candidates. On LoCoMo this gave hit@5 of 62.7 against 60.2 for fused
 ranks: how far ahead a hit is says more than its place.
 """
 
@@ -20,7 +20,6 @@ GRAPH: Final = "graph"
 USAGE: Final = "usage"
 LEGS: Final = (WORDS, MEANING, TIME, GRAPH, USAGE)
 
-_FLOOR_UNDER_RANDOM: Final = 0.19
 _NO_FLOORS: Final[Mapping[str, float]] = MappingProxyType({})
 
 
@@ -62,8 +61,9 @@ def fuse(
     Args:
         legs: the scores of each leg that ran, in any order. Of an item that is named twice the best counts.
         weights: the weight of each leg; a leg without one counts nothing and adds no candidates.
-        floors: the score of a leg that means nothing at all (0 for BM25, `meaning_floor` for
-            cosines). Without one, the lowest score of the leg.
+        floors: the score of a leg that means nothing at all: 0 for BM25, the space's `random_cosine` for
+            cosines. A leg's own lowest score is its floor where that is lower, or where none is given; so in
+            a long list the worst hit is nothing, and in a short one two near hits stay near each other.
     """
     used = {name: _best_of_each(scored) for name, scored in legs.items() if weights.get(name, 0.0) > 0.0}
     total = sum(weights[name] for name in used)
@@ -80,14 +80,6 @@ def fuse(
     return ranking
 
 
-def meaning_floor(random_cosine: float) -> float:
-    """The cosine that means nothing, for a space whose unrelated texts have the median `random_cosine`.
-
-    It lies under the median, about where the least similar of some hundred texts are.
-    """
-    return random_cosine - _FLOOR_UNDER_RANDOM
-
-
 def _best_of_each(scored: Sequence[Scored]) -> dict[int, float]:
     best: dict[int, float] = {}
     for one in scored:
@@ -100,7 +92,7 @@ def _normalised(scores: Mapping[int, float], floor: float | None) -> dict[int, f
     if not scores:
         return {}
     top = max(scores.values())
-    low = min(scores.values()) if floor is None else floor
+    low = min(scores.values()) if floor is None else min(floor, *scores.values())
     if top <= low:  # one candidate, or all alike: nothing to tell them apart by
         return dict.fromkeys(scores, 1.0 if floor is None else 0.0)
     return {item_id: min(1.0, max(0.0, (score - low) / (top - low))) for item_id, score in scores.items()}
