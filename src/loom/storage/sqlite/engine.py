@@ -73,8 +73,7 @@ class SqliteDatabase:
     @contextmanager
     def transaction(self, org: str, *, write: bool) -> Generator[SqliteTransaction, None, None]:
         """Begin a transaction on one org's rows; see `storage.interface.Database`."""
-        if getattr(self._in_block, "active", False):
-            raise RuntimeError("this thread already has a transaction open; end it before the next one")
+        self._check_alone()
         self._in_block.active = True
         try:
             with self._begun(org, write=write) as transaction:
@@ -97,6 +96,7 @@ class SqliteDatabase:
 
     def check(self) -> Sequence[str]:
         """What is wrong with any file, a sentence each."""
+        self._check_alone()
         found: list[str] = []
         for path in self._paths():
             try:
@@ -118,6 +118,7 @@ class SqliteDatabase:
         Raises:
             StoreError: upkeep of at least one file failed; the others had theirs.
         """
+        self._check_alone()
         until = time.monotonic() + MAINTAIN_S_MAX
         names = self._names_to_maintain()
         first = next(self._rounds) % len(names) if names else 0
@@ -141,6 +142,7 @@ class SqliteDatabase:
         Raises:
             StoreError: a transaction did not end in time; its file stays open.
         """
+        self._check_alone()
         with self._changed:
             self._closed = True
             idle = self._changed.wait_for(
@@ -205,6 +207,10 @@ class SqliteDatabase:
                     too_many.append(file)
             self._changed.notify_all()
         return too_many
+
+    def _check_alone(self) -> None:
+        if getattr(self._in_block, "active", False):
+            raise RuntimeError("this thread already has a transaction open; end it first")
 
     def _check_open(self) -> None:
         if self._closed:

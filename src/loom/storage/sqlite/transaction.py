@@ -62,7 +62,7 @@ class SqliteTransaction:
 
     def lock(self, *key: str) -> None:
         """Nothing is left to lock: a write transaction owns the org's file."""
-        self._session.need_write(f"the lock {key}")
+        self._session.need_write(f"a lock of {len(key)} words")
 
     def stamp(self) -> int:
         """A number above every stamp given before, about the clock in nanoseconds."""

@@ -23,6 +23,9 @@ Mask = NDArray[np.bool_]
 GROWTH = 1.5
 """A full matrix grows by this factor, so that single appends seldom copy it."""
 
+ROOM_AT_LOAD = 1.1
+"""A matrix is made with this much room for its rows: memory not yet touched costs next to nothing."""
+
 CAPACITY_MIN = 64
 
 DEAD_SHARE_MAX = 0.25
@@ -75,7 +78,8 @@ class View:
 class VectorMatrix:
     """The vectors of one shelf in one space. Safe for threads."""
 
-    def __init__(self, dimension: int, capacity: int = 0) -> None:
+    def __init__(self, dimension: int, row_count: int = 0) -> None:
+        capacity = int(row_count * ROOM_AT_LOAD)
         self.catching_up = threading.Lock()
         """Held by the one transaction that reads changes for this matrix."""
         self._mutex = threading.Lock()
@@ -137,7 +141,7 @@ class VectorMatrix:
         moved = np.full(self._count, -1, dtype=np.int64)
         moved[kept] = np.arange(len(kept))
         needed = len(kept) + added
-        capacity = needed if self._count == 0 else max(CAPACITY_MIN, int(needed * GROWTH))
+        capacity = max(CAPACITY_MIN, int(needed * GROWTH))
         data: Matrix = np.empty((capacity, self._dimension), dtype=np.float32)
         items: Ids = np.empty(capacity, dtype=np.int64)
         live: Mask = np.zeros(capacity, dtype=np.bool_)

@@ -11,23 +11,34 @@ import time
 from collections import deque
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import apsw
 
 from loom.storage.interface import StoreError
 from loom.storage.sqlite.connection import FAILURES, execute, store_error
 
-TURN_WAIT_MAX_S = 30.0
-"""How long a call waits for its turn to write."""
-
-COMMIT_WAIT_MAX_S = 60.0
-"""How long a call that did its work waits for the shared commit."""
-
-GROUP_AGE_MAX_S = 0.05
-"""A transaction open for longer is committed although others wait: nobody's answer waits on a long queue."""
-
 WAITING_MAX = 1000
 """Calls that may wait for a turn on one file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """How long anything may wait here.
+
+    Attributes:
+        turn_max_s: a call, for its turn to write.
+        commit_max_s: a call that did its work, for the shared commit.
+        group_age_max_s: a transaction open for longer is committed although
+            others wait, so that nobody's answer waits on a long queue.
+    """
+
+    turn_max_s: float = 30.0
+    commit_max_s: float = 60.0
+    group_age_max_s: float = 0.05
+
+
+DEFAULT_WAITS = Waits()
 
 
 class _Turn:
@@ -57,10 +68,13 @@ class _Group:
 class Writer:
     """Hands one connection from call to call. Whoever has the turn is alone on it."""
 
-    def __init__(self, connection: apsw.Connection, file_name: str, group_max: int) -> None:
+    def __init__(
+        self, connection: apsw.Connection, file_name: str, group_max: int, waits: Waits = DEFAULT_WAITS
+    ) -> None:
         self._connection = connection
         self._file_name = file_name
         self._group_max = group_max
+        self._waits = waits
         self._mutex = threading.Lock()
         self._taken = False
         self._waiting: deque[_Turn] = deque()
@@ -102,7 +116,7 @@ class Writer:
             turn = _Turn()
             self._waiting.append(turn)
         try:
-            turn.ready.wait(TURN_WAIT_MAX_S)
+            turn.ready.wait(self._waits.turn_max_s)
         except BaseException:
             if not self._withdraw(turn):
                 self._pass_turn()
@@ -180,7 +194,7 @@ class Writer:
                 self._taken = False
 
     def _hand_on(self, group: _Group) -> bool:
-        too_old = time.monotonic() - group.began > GROUP_AGE_MAX_S
+        too_old = time.monotonic() - group.began > self._waits.group_age_max_s
         if group.failure is not None or group.begun >= self._group_max or too_old:
             return False
         with self._mutex:
@@ -204,7 +218,7 @@ class Writer:
             if keep:
                 execute(self._connection, "COMMIT")
                 committed = True
-        except FAILURES as error:
+        except apsw.Error as error:
             self._fail(group, error)
         finally:
             if keep and not committed:
@@ -222,11 +236,11 @@ class Writer:
             return
 
     def _await_commit(self, group: _Group) -> None:
-        if not group.done.wait(COMMIT_WAIT_MAX_S):
+        if not group.done.wait(self._waits.commit_max_s):
             with self._mutex:
                 if not group.committing and group.failure is None:
                     group.failure = StoreError("The store did not commit in time. Nothing was kept; try again.")
-            if group.committing and not group.done.wait(COMMIT_WAIT_MAX_S):
+            if group.committing and not group.done.wait(self._waits.commit_max_s):
                 raise StoreError("The disk did not confirm this write in time; read it back before trying again.")
         if group.failure is not None:
             raise StoreError(str(group.failure)) from group.failure

@@ -1,0 +1,177 @@
+"""What every engine promises about vectors."""
+
+import numpy as np
+import pytest
+from store_kit import ORG, OTHER_SHELF, SHELF, Engine, random_units, together, undone, unit
+
+from loom.storage.indexes import Scored, Vector
+from loom.storage.interface import Database
+
+SPACE = "model-a"
+CLOSE = 2e-3
+"""Engines keep half-precision numbers."""
+
+
+def put(database: Database, item_id: int, *vectors: Vector, space: str = SPACE) -> None:
+    with database.transaction(ORG, write=True) as transaction:
+        transaction.vectors.put(SHELF, item_id, space, vectors)
+
+
+def best(database: Database, vector: Vector, k: int = 10, allowed: set[int] | None = None) -> list[Scored]:
+    with database.transaction(ORG, write=False) as transaction:
+        return list(transaction.vectors.best(SHELF, SPACE, vector, k, allowed))
+
+
+def ids(database: Database, vector: Vector, k: int = 10) -> list[int]:
+    return [one.item_id for one in best(database, vector, k)]
+
+
+def test_it_agrees_with_brute_force_with_parts_and_allowed(database: Database) -> None:
+    vectors = random_units(600, 24, seed=1)
+    parts = {item_id: vectors[3 * item_id : 3 * item_id + 1 + item_id % 3] for item_id in range(200)}
+    with database.transaction(ORG, write=True) as transaction:
+        for item_id, own in parts.items():
+            transaction.vectors.put(SHELF, item_id, SPACE, own)
+    for seed, allowed in ((2, None), (3, set(range(0, 200, 2))), (4, {1, 5, 9, 500})):
+        query = random_units(1, 24, seed)[0]
+        truth = {
+            item_id: max(float(part @ query) for part in own)
+            for item_id, own in parts.items()
+            if allowed is None or item_id in allowed
+        }
+        found = best(database, query, 20, allowed)
+        assert len(found) == min(20, len(truth))
+        assert len({one.item_id for one in found}) == len(found)
+        expected = sorted(truth.values(), reverse=True)[: len(found)]
+        assert np.allclose([one.score for one in found], expected, atol=CLOSE)
+        assert np.allclose([one.score for one in found], [truth[one.item_id] for one in found], atol=CLOSE)
+
+
+def test_put_replaces_all_parts(database: Database) -> None:
+    put(database, 1, unit(1, 0, 0), unit(0, 1, 0))
+    put(database, 2, unit(0, 0.9, 0.1))
+    assert ids(database, unit(0, 1, 0)) == [1, 2]
+    put(database, 1, unit(0, 0, 1))
+    assert ids(database, unit(0, 1, 0)) == [2, 1]
+    assert best(database, unit(1, 0, 0))[0].score < 0.5
+
+
+def test_remove_and_drop(database: Database) -> None:
+    for item_id in (1, 2, 3):
+        put(database, item_id, unit(1, item_id))
+    assert set(ids(database, unit(1, 1))) == {1, 2, 3}
+    with database.transaction(ORG, write=True) as transaction:
+        transaction.vectors.remove(SHELF, 2)
+        transaction.vectors.remove(SHELF, 77)
+        transaction.vectors.remove(OTHER_SHELF, 1)
+        assert transaction.vectors.missing(SHELF, SPACE, [3, 2, 1]) == [2]
+    assert ids(database, unit(1, 1)) == [1, 3]
+    put(database, 2, unit(1, 1))
+    assert ids(database, unit(1, 1))[0] == 2
+    with database.transaction(ORG, write=True) as transaction:
+        transaction.vectors.drop(SHELF)
+    assert ids(database, unit(1, 1)) == []
+    put(database, 9, unit(1, 1))
+    assert ids(database, unit(1, 1)) == [9]
+
+
+def test_shelves_and_spaces_are_apart(database: Database) -> None:
+    put(database, 1, unit(1, 0))
+    put(database, 2, unit(1, 0, 0), space="model-b")
+    with database.transaction(ORG, write=True) as transaction:
+        transaction.vectors.put(OTHER_SHELF, 3, SPACE, [unit(1, 0)])
+    assert ids(database, unit(1, 0)) == [1]
+    with database.transaction(ORG, write=False) as transaction:
+        assert transaction.vectors.best(SHELF, "unknown", unit(1, 0), 5) == ()
+        assert transaction.vectors.missing(SHELF, "model-b", [1, 2, 3]) == [1, 3]
+        assert transaction.vectors.missing(SHELF, "unknown", [1, 2]) == [1, 2]
+
+
+def test_scores_of_named_items(database: Database) -> None:
+    put(database, 1, unit(1, 0), unit(0, 1))
+    put(database, 2, unit(1, 1))
+    with database.transaction(ORG, write=False) as transaction:
+        found = transaction.vectors.scores(SHELF, SPACE, unit(0, 1), [1, 2, 3])
+    assert set(found) == {1, 2}
+    assert found[1] == pytest.approx(1.0, abs=CLOSE)
+    assert found[2] == pytest.approx(0.7071, abs=CLOSE)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        np.zeros(3, dtype=np.float32),
+        np.asarray([np.nan, 0, 0], dtype=np.float32),
+        np.asarray([np.inf, 0, 0], dtype=np.float32),
+        np.asarray([2, 0, 0], dtype=np.float32),
+        np.asarray([], dtype=np.float32),
+        np.asarray([[1, 0, 0]], dtype=np.float32),
+    ],
+)
+def test_a_vector_that_is_none_is_refused(database: Database, wrong: Vector) -> None:
+    with pytest.raises(ValueError, match="vector"):
+        put(database, 1, wrong)
+    with pytest.raises(ValueError, match="vector"):
+        put(database, 1)
+    assert ids(database, unit(1, 0, 0)) == []
+
+
+def test_a_vector_of_another_dimension_is_refused(database: Database) -> None:
+    put(database, 1, unit(1, 0, 0))
+    with pytest.raises(ValueError, match="dimension"):
+        put(database, 2, unit(1, 0))
+    with pytest.raises(ValueError, match="dimension"):
+        best(database, unit(1, 0))
+
+
+def test_another_openers_writes_are_seen(engine: Engine) -> None:
+    first, second = engine.open(), engine.open()
+    put(first, 1, unit(1, 0))
+    put(first, 2, unit(0.9, 0.1))
+    assert ids(second, unit(1, 0)) == [1, 2]
+    put(first, 3, unit(1, 0.01))
+    with first.transaction(ORG, write=True) as transaction:
+        transaction.vectors.remove(SHELF, 1)
+    assert ids(second, unit(1, 0)) == [3, 2]
+    with second.transaction(ORG, write=True) as transaction:
+        transaction.vectors.drop(SHELF)
+        transaction.vectors.put(SHELF, 8, SPACE, [unit(1, 1)])
+    assert ids(first, unit(1, 0)) == [8]
+    first.close()
+    second.close()
+
+
+def test_a_writer_finds_its_own_changes_and_an_undone_one_leaves_no_trace(database: Database) -> None:
+    put(database, 1, unit(1, 0))
+    put(database, 2, unit(0, 1))
+    assert ids(database, unit(1, 0)) == [1, 2]
+    with undone(database) as transaction:
+        transaction.vectors.put(SHELF, 3, SPACE, [unit(1, 0.001)])
+        transaction.vectors.remove(SHELF, 1)
+        transaction.vectors.put(SHELF, 2, SPACE, [unit(0.5, 0.5)])
+        found = transaction.vectors.best(SHELF, SPACE, unit(1, 0), 10)
+        assert [one.item_id for one in found] == [3, 2]
+        assert found[1].score == pytest.approx(0.7071, abs=CLOSE)
+        only_two = transaction.vectors.best(SHELF, SPACE, unit(1, 0), 10, {2})
+        assert [one.item_id for one in only_two] == [2]
+    found = best(database, unit(1, 0))
+    assert [one.item_id for one in found] == [1, 2]
+    assert found[1].score == pytest.approx(0.0, abs=CLOSE)
+
+
+def test_threads_that_write_and_search_agree_in_the_end(database: Database) -> None:
+    vectors = random_units(8 * 40, 16, seed=5)
+
+    def work(worker: int) -> None:
+        for number in range(40):
+            item_id = worker * 40 + number
+            put(database, item_id, vectors[item_id])
+            assert ids(database, vectors[item_id], 1) == [item_id]
+            if number % 4 == 3:
+                with database.transaction(ORG, write=True) as transaction:
+                    transaction.vectors.remove(SHELF, item_id)
+                assert item_id not in ids(database, vectors[item_id], 3)
+
+    assert together([lambda worker=worker: work(worker) for worker in range(8)]) == []
+    kept = {item_id for item_id in range(8 * 40) if item_id % 4 != 3}
+    assert set(ids(database, vectors[0], 1000)) == kept
