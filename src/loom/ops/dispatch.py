@@ -85,7 +85,8 @@ class Dispatcher:
     def _call(self, op: AnyOp, caller: Caller, transport: Transport, args: Mapping[str, Any]) -> dict[str, Any]:
         if caller.role < op.role:
             raise Denied(f"{op.name} needs the {op.role.word} role")
-        self.rate_limit.take(caller.principal, op.kind)
+        if not caller.tokenless:
+            self.rate_limit.take(caller.principal, op.kind)
         text_checks.check(args)
         known = identity.filled(op, caller, transport, self.install, args)
         request = validated(op, known)

@@ -1,0 +1,215 @@
+"""The only module that knows every part: settings become an engine, planes, a dispatcher and its edges."""
+
+import ipaddress
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from starlette.types import ASGIApp
+
+from loom import __version__, federation, system
+from loom.access.caller import Install
+from loom.access.tokens import Authenticator
+from loom.config import Settings
+from loom.edges.http.app import Http, http_app
+from loom.edges.http.hosts import Hosts
+from loom.edges.http.lifecycle import Lifecycle
+from loom.edges.http.metrics import Metrics
+from loom.edges.mcp.endpoint import McpEndpoint
+from loom.edges.mcp.server import Tools, mcp_server
+from loom.edges.workers import Workers
+from loom.jobs.handlers import Bench
+from loom.jobs.late import LateQueue
+from loom.jobs.worker import Worker
+from loom.ledger import embedding
+from loom.models import sources
+from loom.models.hashing import HashingEmbedder
+from loom.models.interface import Embedder
+from loom.models.onnx import OnnxEmbedder
+from loom.ops.dispatch import Dispatcher
+from loom.ops.ratelimit import PerMinute
+from loom.ops.registry import Registry
+from loom.ops.spec import Limits, Toolset
+from loom.planes import memory, profile
+from loom.storage.interface import SYSTEM_ORG, Database, StoreError
+from loom.storage.migrate import from_package
+from loom.storage.sqlite import SqliteDatabase, SqliteSettings
+
+STORE_FOLDER = "store"
+LEG_THREADS = 16
+MEBIBYTE = 1024 * 1024
+
+PLANES = (memory, profile)
+
+
+@dataclass(frozen=True)
+class App:
+    """A built server. `start` it before serving `asgi`; `close` it in the end, once.
+
+    Attributes:
+        dispatcher: runs operations.
+        asgi: every route.
+        lifecycle: opens and closes the routes.
+        worker: does what was left for later.
+        embedder: turns text into vectors.
+        database: the store.
+        pool: runs the legs of a search.
+    """
+
+    dispatcher: Dispatcher
+    asgi: ASGIApp
+    lifecycle: Lifecycle
+    worker: Worker
+    embedder: Embedder
+    database: Database
+    pool: ThreadPoolExecutor
+
+    def start(self) -> None:
+        """Load the model in the background and begin to do what was left for later."""
+        self.embedder.warm()
+        self.worker.start()
+
+    def close(self) -> None:
+        """Finish what is under way and close the store."""
+        self.worker.stop()
+        self.pool.shutdown(wait=True, cancel_futures=True)
+        self.embedder.close()
+        self.database.close()
+
+
+def registry() -> Registry:
+    """Every operation, without a store."""
+    return system.registry([op for plane in PLANES for op in plane.OPS] + list(federation.ops([p.LEG for p in PLANES])))
+
+
+def database(settings: Settings) -> Database:
+    """The store in the home folder. The system's rows and the install's org are opened, so that trouble shows at once.
+
+    Raises:
+        StoreError: the store cannot be used.
+    """
+    made = SqliteDatabase(
+        settings.home / STORE_FOLDER,
+        from_package("loom"),
+        SqliteSettings(synchronous=settings.synchronous, vector_cache_bytes_max=settings.vector_cache_mb * MEBIBYTE),
+    )
+    for org in (SYSTEM_ORG, settings.org):
+        with made.transaction(org, write=False):
+            pass
+    return made
+
+
+def embedder(settings: Settings) -> Embedder:
+    """The embedder that the settings name; its model is not loaded yet.
+
+    Raises:
+        StoreError: its files are not there.
+    """
+    if settings.embedder == "hashing":
+        return HashingEmbedder()
+    try:
+        named = settings.embedder == "builtin"
+        return OnnxEmbedder(sources.installed() if named else sources.from_folder(Path(settings.embedder)))
+    except sources.SourceUnusable as error:
+        raise StoreError(str(error)) from error
+
+
+def build(settings: Settings) -> App:
+    """A server on the store of `settings.home`; not started.
+
+    Raises:
+        StoreError: the store or the model's files cannot be used.
+    """
+    store, model = database(settings), embedder(settings)
+    bench = Bench(store, model, clock_us)
+    late = LateQueue(bench, {name: handler for part in (*PLANES, system) for name, handler in part.LATE.items()})
+    sweeps = [sweep for part in PLANES for sweep in part.SWEEPS]
+    worker = Worker(bench, dict(embedding.JOBS), sweeps, late)
+    lifecycle, metrics, pool = Lifecycle(), Metrics(), ThreadPoolExecutor(LEG_THREADS, "loom-leg")
+    ops = registry()
+    dispatcher = Dispatcher(
+        registry=ops,
+        database=store,
+        embedder=model,
+        install=install(settings),
+        rate_limit=PerMinute(settings.reads_per_minute, settings.writes_per_minute),
+        clock_us=clock_us,
+        later=late,
+        observe=metrics.observe,
+        pool=pool,
+        limits=limits(settings),
+        wake=worker.wake,
+    )
+    authenticator = Authenticator(
+        store,
+        clock_us,
+        loopback=is_loopback(settings.host),
+        note_use=partial(system.note_use, late),
+    )
+    asgi = _asgi(settings, dispatcher, authenticator, (lifecycle, metrics))
+    return App(dispatcher, asgi, lifecycle, worker, model, store, pool)
+
+
+def install(settings: Settings) -> Install:
+    """The identity of a tokenless call."""
+    planes = {"code": settings.code_org, "tracker": settings.tracker_org}
+    return Install(settings.org, settings.namespace, settings.agent, planes)
+
+
+def limits(settings: Settings) -> Limits:
+    """The bounds that operations obey."""
+    return Limits(
+        fanout_namespaces_max=settings.memory_search_fanout_max_namespaces,
+        leg_timeout_s=settings.leg_timeout_ms / 1000,
+        tombstone_days=settings.tombstone_days,
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach the address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def clock_us() -> int:
+    """Now, in microseconds UTC."""
+    return time.time_ns() // 1000
+
+
+def _asgi(
+    settings: Settings, dispatcher: Dispatcher, authenticator: Authenticator, shared: tuple[Lifecycle, Metrics]
+) -> ASGIApp:
+    lifecycle, metrics = shared
+    workers = Workers()
+    tools = Tools(dispatcher.registry, dispatcher.call, workers, Toolset(settings.mcp_toolset))
+    mcp = McpEndpoint(
+        mcp_server(tools, __version__), authenticator.authenticate, workers, lifecycle, settings.body_bytes_max
+    )
+    return http_app(
+        Http(
+            registry=dispatcher.registry,
+            call=dispatcher.call,
+            authenticate=authenticator.authenticate,
+            version=__version__,
+            hosts=Hosts.of((*settings.allowed_hosts, settings.host), settings.allowed_origins),
+            metrics=metrics,
+            checks={"store": partial(_store_fault, dispatcher.database, settings.org)},
+            mcp=mcp,
+            workers=workers,
+            lifecycle=lifecycle,
+            body_length_max=settings.body_bytes_max,
+        )
+    )
+
+
+def _store_fault(store: Database, org: str) -> str | None:
+    try:
+        with store.transaction(org, write=False) as tx:
+            tx.rows("SELECT name FROM namespace WHERE org = :org LIMIT 1")
+    except StoreError as error:
+        return str(error)
+    return None
