@@ -43,7 +43,6 @@ def port_number(text: str) -> int:
 def run(args: argparse.Namespace, compose: LoadCompose) -> int:
     """Serve until interrupted."""
     settings = load_settings(home=args.home, host=args.host, port=args.port, mcp_toolset=args.toolset)
-    log_to_stderr(settings.log_level.upper())
     listener = bound(settings.host, settings.port)
     with listener:
         app = build(compose, settings)
@@ -103,6 +102,7 @@ def shown_url(listener: socket.socket) -> str:
 def _serve(app: App, settings: Settings, listener: socket.socket) -> None:
     # uvicorn stops on a signal and then sends it on, which must not kill us before the store is closed.
     signal.signal(signal.SIGTERM, _stop)
+    log_to_stderr(settings.log_level.upper())
     app.start()
     serve(
         app.asgi,

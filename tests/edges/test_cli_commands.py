@@ -1,0 +1,192 @@
+"""Commands in process, over a small server in memory."""
+
+import json
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cli_kit import SmallServer
+
+from loom import config
+from loom.edges.cli.launch import server_url
+from loom.edges.cli.main import main
+from loom.edges.cli.problem import Problem
+from loom.edges.cli.serve import bound, is_loopback, shown_url
+from loom.edges.cli.shell import load_settings
+
+Printed = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SmallServer]:
+    for field in config.Settings.model_fields:
+        for name in config.env_names(field):
+            monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("LOOM_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    small = SmallServer()
+    monkeypatch.setitem(sys.modules, "small_server", small)
+    yield small
+    small.kit.pool.shutdown()
+
+
+def loom(*argv: str) -> int:
+    return main(argv, compose="small_server")
+
+
+def test_call_writes_and_reads(server: SmallServer, capsys: Printed) -> None:
+    assert loom("call", "note.set", "--key", "a", "--value", "tea", "--json") == 0
+    made = json.loads(capsys.readouterr().out)
+    assert (made["key"], made["who"]["org"]) == ("a", "dev")
+    assert loom("call", "note.get", "--key", "a") == 0
+    assert "tea" in capsys.readouterr().out
+    assert server.closed == 2
+
+
+def test_call_takes_whole_arguments_and_flags_win(server: SmallServer, capsys: Printed) -> None:
+    assert loom("call", "--json", "--args", '{"key": "a", "value": "x"}', "note.set", "--value", "tea") == 0
+    assert server.closed == 1
+    capsys.readouterr()
+    loom("call", "note.get", "--key", "a", "--json")
+    assert json.loads(capsys.readouterr().out)["value"] == "tea"
+
+
+def test_call_without_an_operation_lists_them(server: SmallServer, capsys: Printed) -> None:
+    assert loom("call", "--json") == 0
+    assert {row["operation"] for row in json.loads(capsys.readouterr().out)} == {op.name for op in server.all}
+
+
+@pytest.mark.parametrize(
+    ("argv", "exit_code", "said"),
+    [
+        (("call", "note.get", "--key", "none"), 1, "loom: key: no note has it; note.set makes one\n"),
+        (("call", "note.nope"), 1, "loom: no operation has this name; ops.capabilities lists them\n"),
+        (("call", "note.set", "--key", "a"), 1, "loom: value: Field required\n"),
+        (("call", "--args", "[", "note.get"), 2, "loom: --args: is not JSON\n"),
+        (("namespace", "delete", "team"), 2, "loom: this deletes namespace team"),
+    ],
+)
+def test_a_failure_is_one_line(
+    server: SmallServer, capsys: Printed, argv: tuple[str, ...], exit_code: int, said: str
+) -> None:
+    assert loom(*argv) == exit_code
+    error = capsys.readouterr().err
+    assert error.startswith(said)
+    assert error.count("\n") == 1
+    assert server.closed == len(server.settings)
+
+
+def test_a_bad_setting_is_misuse(server: SmallServer, capsys: Printed) -> None:
+    Path("loom.toml").write_text("prot = 1\n")
+    assert loom("call", "note.get", "--key", "a") == 2
+    assert "unknown setting 'prot'" in capsys.readouterr().err
+    assert server.settings == []
+
+
+def test_stored_control_characters_do_not_reach_the_terminal(server: SmallServer, capsys: Printed) -> None:
+    loom("call", "note.set", "--key", "a", "--value", "red \x1b[31m")
+    capsys.readouterr()
+    loom("call", "note.get", "--key", "a")
+    assert "\x1b" not in capsys.readouterr().out
+    assert server.closed == 2
+
+
+def test_an_export_is_imported_again(server: SmallServer, tmp_path: Path, capsys: Printed) -> None:
+    server.store.lines = [{"key": f"k{number}", "value": "grün"} for number in range(5)]
+    target = tmp_path / "all.jsonl"
+    assert loom("export", str(target), "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {"exported": 5}
+    assert [json.loads(line) for line in target.read_text("utf-8").splitlines()] == server.store.lines
+    server.store.lines = server.store.lines[:2]
+    assert loom("import", str(target), "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {"imported": 3, "unchanged": 2, "refused": []}
+
+
+def test_refused_lines_are_named_by_number(server: SmallServer, tmp_path: Path, capsys: Printed) -> None:
+    source = tmp_path / "some.jsonl"
+    source.write_text('{"key": "a"}\n\nnot json\n{"other": 1}\n[1]\n{"key": "b"}\n')
+    assert loom("import", str(source), "--json") == 1
+    assert json.loads(capsys.readouterr().out) == {
+        "imported": 2,
+        "unchanged": 0,
+        "refused": [
+            {"line": 3, "reason": "is not a JSON object"},
+            {"line": 4, "reason": "key: missing"},
+            {"line": 5, "reason": "is not a JSON object"},
+        ],
+    }
+    assert [line["key"] for line in server.store.lines] == ["a", "b"]
+
+
+def test_a_failed_export_leaves_the_old_file(server: SmallServer, tmp_path: Path, capsys: Printed) -> None:
+    server.store.lines = [{"key": "a"}]
+    target = tmp_path / "all.jsonl"
+    target.write_text("old")
+    server.kit.database.failing = True
+    assert loom("export", str(target)) == 1
+    assert "the disk is full" in capsys.readouterr().err
+    assert (target.read_text(), list(tmp_path.glob("*.unfinished"))) == ("old", [])
+
+
+def test_an_open_address_needs_a_token(server: SmallServer, capsys: Printed) -> None:
+    assert loom("serve", "--host", "0.0.0.0", "--port", "0") == 1  # noqa: S104  # refused, which is the point
+    assert "loom token mint" in capsys.readouterr().err
+    assert server.closed == 1
+
+
+def test_a_taken_port_is_one_line(server: SmallServer, capsys: Printed) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert loom("serve", "--port", str(port)) == 1
+    assert capsys.readouterr().err.startswith(f"loom: port {port} on 127.0.0.1 is taken")
+    assert server.settings == []
+
+
+def test_an_address_of_another_machine_is_refused() -> None:
+    with pytest.raises(Problem, match=r"cannot listen on 192\.0\.2\.1"):
+        bound("192.0.2.1", 0)
+    with pytest.raises(Problem, match="not an address"):
+        bound("no such host", 0)
+
+
+def test_addresses() -> None:
+    assert [is_loopback(host) for host in ("127.0.0.1", "::1", "localhost", "0.0.0.0", "10.0.0.1")] == [  # noqa: S104
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]
+    with bound("127.0.0.1", 0) as listener:
+        assert shown_url(listener) == f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+def test_where_the_server_of_the_settings_is(server: SmallServer) -> None:
+    assert server_url(load_settings()) == "http://127.0.0.1:7777"
+    assert server_url(load_settings(host="0.0.0.0", port=9)) == "http://127.0.0.1:9"  # noqa: S104  # not bound
+    assert server_url(load_settings(host="::1", port=9)) == "http://[::1]:9"
+    assert server_url(load_settings(url="http://there/")) == "http://there"
+    assert server.closed == 0
+
+
+def test_the_doctor_says_what_is_wrong(server: SmallServer, capsys: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    monkeypatch.setenv("LOOM_PORT", str(port))
+    loom("doctor", "--json")
+    checks = {each["check"]: each for each in json.loads(capsys.readouterr().out)["checks"]}
+    assert set(checks) == {"python", "disk", "port", "store", "model", "tokens", "versions"}
+    assert all(checks[name]["ok"] for name in ("python", "port", "store", "model", "tokens"))
+    with socket.create_server(("127.0.0.1", port)):
+        assert loom("doctor", "--json") == 1
+    checks = {each["check"]: each for each in json.loads(capsys.readouterr().out)["checks"]}
+    assert not checks["port"]["ok"]
+    assert server.closed == 2
+
+
+def test_version(server: SmallServer, capsys: Printed) -> None:
+    assert loom("version", "--json") == 0
+    assert {"loom", "python", "apsw"} <= set(json.loads(capsys.readouterr().out))
+    assert server.settings == []
