@@ -52,7 +52,9 @@ def _node_packages(place: Path) -> None:
     place.mkdir(exist_ok=True)
     (place / "package.json").write_text('{"private": true}\n', "utf-8")
     npm = PLACE / "node" / "bin" / "npm"
-    _run(str(npm), "install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error", *NODE_CLIENTS, at=place)
+    _run(
+        str(npm), "install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error", *NODE_CLIENTS, at=place
+    )
     done.write_text(wanted, "utf-8")
 
 
