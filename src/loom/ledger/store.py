@@ -87,6 +87,10 @@ WHERE org = :org AND item_id = :item_id AND version < :before AND value IS NOT N
 """
 )
 
+VALUES_COUNT = """
+SELECT count(*) AS count FROM ledger_version WHERE org = :org AND item_id = :item_id AND value IS NOT NULL
+"""
+
 BEFORE_ALL = (1 << 63) - 1
 
 
@@ -216,6 +220,12 @@ def older_with_value(tx: Transaction, item_id: int, before: int) -> Version | No
     """The newest version below `before` that still has its value."""
     row = tx.row(OLDER_WITH_VALUE, item_id=item_id, before=before)
     return None if row is None else version_of(row)
+
+
+def values_count(tx: Transaction, item_id: int) -> int:
+    """How many versions still have their value."""
+    row = tx.row(VALUES_COUNT, item_id=item_id)
+    return cast("int", row["count"]) if row else 0
 
 
 def item_of(row: Row) -> Item:

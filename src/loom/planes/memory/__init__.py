@@ -1,0 +1,18 @@
+"""Memories: one claim each under a readable key, any JSON, with every version kept.
+
+`ops_write`, `ops_many`, `ops_guard`, `ops_remove`, `ops_read`, `ops_list`,
+`ops_search` and `ops_transfer` are the operations; `rules` says what may be
+written, `select` what a search may show; the rows are the ledger's.
+"""
+
+from loom.ledger.embedding import JOBS
+from loom.planes.memory.ops_guard import LOCK, PIN, TOUCH
+from loom.planes.memory.ops_list import LIST
+from loom.planes.memory.ops_many import SET_MANY
+from loom.planes.memory.ops_read import GET, HISTORY
+from loom.planes.memory.ops_remove import DELETE, DELETE_VERSION, REDACT, RESTORE
+from loom.planes.memory.ops_write import SET, UPDATE
+
+__all__ = ["JOBS", "OPS"]
+
+OPS = (SET, SET_MANY, UPDATE, GET, HISTORY, LIST, TOUCH, PIN, LOCK, DELETE, RESTORE, DELETE_VERSION, REDACT)

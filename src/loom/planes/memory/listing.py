@@ -1,0 +1,175 @@
+"""What memory.list reads: rows in order, a page at a time, filtered where SQL filters alike on every engine."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from loom.access.caller import ReadScope
+from loom.ledger import store
+from loom.ledger.rules import Item, Reader
+from loom.storage.interface import Param, Row, Transaction
+
+SCAN_ROWS = 500
+SCAN_ROWS_MAX = 50_000
+"""Rows looked at by one call whose filter SQL cannot apply (tags, contains); beyond, the count is a floor."""
+
+COLUMNS = """
+SELECT i.item_id, i.namespace, i.agent, i.user_id, i.memory_key, i.status AS item_status,
+    i.expires_at AS item_expires_at, i.ended_at, i.pinned, i.lock_mode, i.lock_reason,
+    v.version, v.status, v.session_id, v.run_id, v.memory_type, v.value, v.content_sha256, v.value_length,
+    v.char_limit, v.tags, v.confidence, v.source_trace, v.sensitivity, v.valid_at, v.valid_to, v.expires_at,
+    v.created_at
+"""
+
+FILTER = """
+WHERE i.org = :org AND i.namespace = :namespace
+    AND (:any_user = 1 OR i.user_id = '-'
+        OR (i.user_id = :reader AND (:any_session = 1 OR v.session_id = :session_id)))
+    AND ((:any_type = 1 AND v.memory_type <> 'profile') OR v.memory_type IN (:memory_types))
+    AND (:any_agent = 1 OR i.agent IN (:agents))
+    AND substr(i.memory_key, 1, :prefix_length) = :prefix
+"""
+
+NOW = (
+    """
+FROM ledger_item i
+JOIN ledger_version v ON v.org = i.org AND v.item_id = i.item_id AND v.version = i.version
+"""
+    + FILTER
+    + """
+    AND CASE WHEN i.status = 'live' AND i.expires_at IS NOT NULL AND i.expires_at <= :now
+        THEN 'expired' ELSE i.status END IN (:statuses)
+"""
+)
+
+AS_OF = (
+    """
+FROM ledger_item i
+JOIN ledger_version v ON v.org = i.org AND v.item_id = i.item_id AND v.version = (
+    SELECT max(w.version) FROM ledger_version w
+    WHERE w.org = i.org AND w.item_id = i.item_id AND w.created_at <= :now
+        AND w.source_trace NOT LIKE 'memory.delete_version:%')
+"""  # noqa: S608  # the parts are constants
+    + FILTER
+    + """
+    AND v.value IS NOT NULL AND (v.expires_at IS NULL OR v.expires_at > :now) AND 'live' IN (:statuses)
+"""
+)
+
+AFTER_KEY = """
+    AND (:first = 1 OR i.memory_key > :after_key OR (i.memory_key = :after_key AND i.item_id > :after_number))
+ORDER BY i.memory_key, i.item_id LIMIT :most
+"""
+
+AFTER_VERSION = """
+    AND (:first = 1 OR v.version < :after_number) AND :after_key = :after_key
+ORDER BY v.version DESC LIMIT :most
+"""
+
+PAGES: Mapping[tuple[bool, str], str] = {
+    (False, "memory_key"): COLUMNS + NOW + AFTER_KEY,
+    (True, "memory_key"): COLUMNS + AS_OF + AFTER_KEY,
+    (False, "newest"): COLUMNS + NOW + AFTER_VERSION,
+    (True, "newest"): COLUMNS + AS_OF + AFTER_VERSION,
+}
+
+COUNTS = {False: "SELECT count(*) AS total " + NOW, True: "SELECT count(*) AS total " + AS_OF}
+
+Order = Literal["memory_key", "newest"]
+
+
+@dataclass(frozen=True, slots=True)
+class After:
+    """The last row of the page before: its key and id, or its version."""
+
+    key: str = ""
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What is listed.
+
+    Attributes:
+        namespace: the one that is read.
+        reader: how far the read reaches across users.
+        moment_us: as of when.
+        past: whether that moment was asked for, so that old versions count.
+        prefix: what keys begin with.
+        memory_types: these alone; empty for all but sections.
+        agents: rows of these; None for anybody's.
+        statuses: rows that are live, tombstoned, redacted or expired.
+        order: by key, or the newest first.
+        test: what SQL does not decide; None for nothing more.
+    """
+
+    namespace: str
+    reader: Reader
+    moment_us: int
+    past: bool
+    prefix: str
+    memory_types: tuple[str, ...]
+    agents: tuple[str, ...] | None
+    statuses: tuple[str, ...]
+    order: Order
+    test: Callable[[Item], bool] | None
+
+    def params(self) -> Mapping[str, Param]:
+        """The parameters of `FILTER`."""
+        reader = self.reader
+        return {
+            "namespace": self.namespace,
+            "now": self.moment_us,
+            "any_user": int(reader.scope is ReadScope.NAMESPACE),
+            "any_session": int(reader.scope is not ReadScope.OWN_SESSION),
+            "reader": reader.user_id,
+            "session_id": reader.session_id,
+            "any_type": int(not self.memory_types),
+            "memory_types": list(self.memory_types) or [""],
+            "any_agent": int(self.agents is None),
+            "agents": list(self.agents or ("",)),
+            "prefix": self.prefix,
+            "prefix_length": len(self.prefix),
+            "statuses": list(self.statuses),
+        }
+
+
+def page(tx: Transaction, listing: Listing, after: After | None, most: int) -> list[Item]:
+    """The next rows, at most `most`, without the listing's `test`."""
+    rows = tx.rows(
+        PAGES[listing.past, listing.order],
+        first=int(after is None),
+        after_key=after.key if after else "",
+        after_number=after.number if after else 0,
+        most=most,
+        **listing.params(),
+    )
+    return [store.item_of(row) for row in rows]
+
+
+def passing(tx: Transaction, listing: Listing, after: After | None) -> Iterator[Item]:
+    """Every row that passes the listing's `test`, in order, read in pages; at most 50,000 rows are looked at."""
+    for _ in range(SCAN_ROWS_MAX // SCAN_ROWS):
+        found = page(tx, listing, after, SCAN_ROWS)
+        for item in found:
+            if listing.test is None or listing.test(item):
+                yield item
+        if len(found) < SCAN_ROWS:
+            return
+        after = place_after(listing.order, found[-1])
+
+
+def count(tx: Transaction, listing: Listing) -> tuple[int, bool]:
+    """How many rows there are in all, and whether that is exact."""
+    row = cast("Row", tx.row(COUNTS[listing.past], **listing.params()))
+    total = cast("int", row["total"])
+    if listing.test is None:
+        return total, True
+    return sum(1 for _ in passing(tx, listing, None)), total <= SCAN_ROWS_MAX
+
+
+def place_after(order: Order, item: Item) -> After:
+    """Where to go on after an item."""
+    if order == "memory_key":
+        return After(item.memory_key, item.item_id)
+    return After("", item.head.version)

@@ -1,0 +1,113 @@
+"""Which memories a read may show: one condition in SQL that every list and search goes through."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from loom.access.caller import ReadScope
+from loom.canonical import Json
+from loom.ledger import store
+from loom.ledger.rules import Item, Reader, Version
+from loom.storage.interface import Param, Transaction
+
+VISIBLE = """
+i.org = :org AND i.namespace IN (:namespaces)
+    AND i.status = 'live' AND (i.expires_at IS NULL OR i.expires_at > :now)
+    AND i.sensitivity = 'normal' AND i.memory_type <> 'profile'
+    AND (:any_user = 1 OR i.user_id = '-'
+        OR (i.user_id = :reader AND (:any_session = 1 OR i.session_id = :session_id)))
+    AND (:any_type = 1 OR i.memory_type IN (:memory_types))
+    AND (:any_agent = 1 OR i.agent IN (:agents))
+"""
+
+BY_IDS = store.COLUMNS + "WHERE " + VISIBLE + " AND i.item_id IN (:ids)"
+
+ALLOWED = (
+    """
+SELECT i.item_id, v.tags FROM ledger_item i
+JOIN ledger_version v ON v.org = i.org AND v.item_id = i.item_id AND v.version = i.version
+WHERE """
+    + VISIBLE
+)
+
+IN_TIME = (
+    ALLOWED
+    + """
+    AND COALESCE(v.valid_at, v.created_at) >= :start AND COALESCE(v.valid_at, v.created_at) < :end
+ORDER BY COALESCE(v.valid_at, v.created_at) DESC, i.item_id LIMIT :most
+"""
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What a search may find: what its reader may see, and what it asks for.
+
+    Attributes:
+        namespaces: the ones to read.
+        reader: how far the read reaches across users.
+        now_us: what is expired by then is out.
+        tags: a memory must have all of them.
+        memory_types: one of these; empty for any but sections.
+        agents: written by one of these; None for anybody.
+    """
+
+    namespaces: tuple[str, ...]
+    reader: Reader
+    now_us: int
+    tags: tuple[str, ...] = ()
+    memory_types: tuple[str, ...] = ()
+    agents: tuple[str, ...] | None = None
+
+    def params(self) -> Mapping[str, Param]:
+        """The parameters of `VISIBLE`; tags are checked on the rows."""
+        reader = self.reader
+        return {
+            "namespaces": list(self.namespaces),
+            "now": self.now_us,
+            "any_user": int(reader.scope is ReadScope.NAMESPACE),
+            "any_session": int(reader.scope is not ReadScope.OWN_SESSION),
+            "reader": reader.user_id,
+            "session_id": reader.session_id,
+            "any_type": int(not self.memory_types),
+            "memory_types": list(self.memory_types) or [""],
+            "any_agent": int(self.agents is None),
+            "agents": list(self.agents or ("",)),
+        }
+
+    def has_tags(self, tags: Sequence[str]) -> bool:
+        """Whether a memory with these tags has every tag that is asked for."""
+        return set(self.tags) <= set(tags)
+
+
+def by_ids(tx: Transaction, where: Filter, ids: Sequence[int]) -> list[Item]:
+    """Those of the items that the filter lets through, in no order."""
+    if not ids:
+        return []
+    items = map(store.item_of, tx.rows(BY_IDS, ids=list(ids), **where.params()))
+    return [item for item in items if where.has_tags(item.head.attributes.tags)]
+
+
+def allowed(tx: Transaction, where: Filter) -> set[int]:
+    """The ids of everything that the filter lets through."""
+    rows = tx.rows(ALLOWED, **where.params())
+    if not where.tags:
+        return {cast("int", row["item_id"]) for row in rows}
+    return {cast("int", row["item_id"]) for row in rows if where.has_tags(tags_in(row["tags"]))}
+
+
+def in_time(tx: Transaction, where: Filter, start_us: int, end_us: int, most: int) -> list[int]:
+    """Ids of what the filter lets through that is of a time, the latest first; `end_us` is not in it."""
+    rows = tx.rows(IN_TIME, start=start_us, end=end_us, most=most, **where.params())
+    return [cast("int", row["item_id"]) for row in rows if where.has_tags(tags_in(row["tags"]))]
+
+
+def tags_in(stored: object) -> Sequence[str]:
+    """Tags as a row keeps them."""
+    return cast("list[str]", json.loads(cast("str", stored)))
+
+
+def value_of(version: Version) -> Json:
+    """A version's value; null where it has none."""
+    return None if version.value_text is None else cast("Json", json.loads(version.value_text))
