@@ -1,6 +1,5 @@
 """The only module that knows every part: settings become an engine, planes, a dispatcher and its edges."""
 
-import ipaddress
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from starlette.types import ASGIApp
 from loom import __version__, federation, system
 from loom.access.caller import Install
 from loom.access.tokens import Authenticator
-from loom.config import Settings
+from loom.config import Settings, is_loopback
 from loom.edges.http.app import Http, http_app
 from loom.edges.http.hosts import Hosts
 from loom.edges.http.lifecycle import Lifecycle
@@ -165,14 +164,6 @@ def limits(settings: Settings) -> Limits:
         leg_timeout_s=settings.leg_timeout_ms / 1000,
         tombstone_days=settings.tombstone_days,
     )
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach the address."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def clock_us() -> int:

@@ -9,6 +9,7 @@ A folder that somebody else wrote may hold a `loom.toml`, so the two settings
 that decide where a token is sent are not read from the working folder.
 """
 
+import ipaddress
 import os
 import tomllib
 from collections.abc import Callable, Mapping
@@ -166,6 +167,14 @@ def load(folder: Path | None = None, home: Path | None = None) -> Settings:
 def env_names(name: str) -> tuple[str, ...]:
     """The environment variables a setting is read from, first match wins."""
     return ENV_NAMES.get(name, (ENV_PREFIX + name.upper(),))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach the address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def table() -> list[dict[str, str]]:

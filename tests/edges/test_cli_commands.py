@@ -13,7 +13,7 @@ from loom import config
 from loom.edges.cli.launch import server_url
 from loom.edges.cli.main import main
 from loom.edges.cli.problem import Problem
-from loom.edges.cli.serve import bound, is_loopback, shown_url
+from loom.edges.cli.serve import bound, shown_url
 from loom.edges.cli.shell import load_settings
 
 Printed = pytest.CaptureFixture[str]
@@ -152,7 +152,7 @@ def test_an_address_of_another_machine_is_refused() -> None:
 
 
 def test_addresses() -> None:
-    assert [is_loopback(host) for host in ("127.0.0.1", "::1", "localhost", "0.0.0.0", "10.0.0.1")] == [  # noqa: S104
+    assert [config.is_loopback(host) for host in ("127.0.0.1", "::1", "localhost", "0.0.0.0", "10.0.0.1")] == [  # noqa: S104
         True,
         True,
         True,

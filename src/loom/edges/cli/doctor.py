@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from loom.config import Settings
+from loom.config import Settings, is_loopback
 from loom.edges.cli.launch import answers, server_url
 from loom.edges.cli.output import show_json, show_table
 from loom.edges.cli.problem import FAILED, Problem
-from loom.edges.cli.serve import bound, has_tokens, is_loopback
+from loom.edges.cli.serve import bound, has_tokens
 from loom.edges.cli.shell import App, LoadCompose, build, load_settings
 from loom.edges.cli.version import versions
 from loom.errors import LoomError

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from loom.edges import schema
 from loom.edges.cli.problem import MISUSED, Problem
+from loom.ops import schema
 from loom.ops.spec import AnyOp
 
 FILE_LENGTH_MAX = 64 * 1024 * 1024

@@ -2,7 +2,6 @@
 
 import argparse
 import errno
-import ipaddress
 import signal
 import socket
 import sys
@@ -10,7 +9,7 @@ from pathlib import Path
 from types import FrameType
 
 from loom.access.caller import LOCAL, Transport
-from loom.config import Settings
+from loom.config import Settings, is_loopback
 from loom.edges.cli.problem import Problem
 from loom.edges.cli.shell import App, LoadCompose, build, load_settings
 from loom.edges.http import log_to_stderr, serve
@@ -76,14 +75,6 @@ def bound(host: str, port: int) -> socket.socket:
             raise Problem(f"port {port} on {host} is taken; stop what listens there, or choose with --port") from None
         raise Problem(f"cannot listen on {host} port {port}: {error.strerror}") from None
     return listener
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach the address."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def has_tokens(app: App) -> bool:
