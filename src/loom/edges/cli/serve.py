@@ -2,6 +2,7 @@
 
 import argparse
 import errno
+import os
 import signal
 import socket
 import sys
@@ -18,6 +19,7 @@ WELCOME = """\
 Loom listens on {url}
   store   {home}
   MCP     {url}/mcp
+  process {process_id}
   try     curl {url}/v1/memory.set -H 'content-type: application/json' \\
             -d '{{"memory_key": "team/tea", "value": "We drink green tea at four."}}'
 """
@@ -95,14 +97,13 @@ def _serve(app: App, settings: Settings, listener: socket.socket) -> None:
     signal.signal(signal.SIGTERM, _stop)
     log_to_stderr(settings.log_level.upper())
     app.start()
+    welcome = WELCOME.format(url=shown_url(listener), home=settings.home, process_id=os.getpid())
     serve(
         app.asgi,
         lifecycle=app.lifecycle,
         listener=listener,
         drain_timeout_s=settings.shutdown_timeout_s,
-        on_up=lambda: print(
-            WELCOME.format(url=shown_url(listener), home=settings.home), end="", file=sys.stderr, flush=True
-        ),
+        on_up=lambda: print(welcome, end="", file=sys.stderr, flush=True),
     )
 
 
