@@ -6,7 +6,7 @@ from jsonschema import Draft202012Validator
 from starlette.testclient import TestClient
 
 from loom.edges.openapi import document, errors_of
-from loom.edges.schema import answer_schema, request_schema
+from loom.ops.schema import answer_schema, request_schema
 
 
 @pytest.fixture

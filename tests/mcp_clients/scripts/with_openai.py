@@ -15,10 +15,10 @@ async def main() -> None:
         failed = await server.call_tool("loom_profile_set", {"label": 7, "value": "tea"})
         tightened = [MCPUtil.to_function_tool(tool, server, convert_schemas_to_strict=True) for tool in tools]
         every = next(tool for tool in tightened if tool.name == "loom_profile_set")
+        fields = next(tool for tool in tools if tool.name == "loom_profile_set").input_schema["properties"]
         # A strict schema requires each field, so a model sends each one's default.
-        defaults = {
-            name: field.get("default", "-") for name, field in every.params_json_schema["properties"].items()
-        } | {"label": "openai-strict", "value": "tea"}
+        defaults = {name: fields[name].get("default", "-") for name in every.params_json_schema["required"]}
+        defaults |= {"label": "openai-strict", "value": "tea"}
         strict = await server.call_tool("loom_profile_set", defaults)
     result = {
         "tools": [tool.name for tool in tools],

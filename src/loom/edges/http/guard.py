@@ -3,6 +3,7 @@
 import logging
 import time
 
+import anyio
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -10,7 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from loom.edges.http.hosts import Hosts
 from loom.edges.http.messages import LABEL_KEY, headers_of, request_id_of, send_error
 from loom.edges.last import guarded
-from loom.errors import BadRequest, Internal, LoomError, MethodNotAllowed, NotFound
+from loom.errors import BadRequest, Internal, LoomError, MethodNotAllowed, NotFound, Unavailable
 
 logger = logging.getLogger("loom.http")
 
@@ -30,12 +31,14 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, and answer it whatever happens below."""
-        if scope["type"] == "lifespan":
+        if scope["type"] == "http":
+            await self._request(scope, receive, send)
+        elif scope["type"] == "lifespan":
             await self._app(scope, receive, send)
-            return
-        if scope["type"] != "http":
+        else:
             await send({"type": "websocket.close", "code": 1003})
-            return
+
+    async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
         start_s = time.perf_counter()
         request_id = request_id_of(scope)
         status = 0
@@ -62,6 +65,12 @@ class Guard:
                 await send_error(numbered, error)
         except ClientDisconnect:
             status = status or CLIENT_LEFT
+        except anyio.get_cancelled_exc_class():
+            # The time to drain is over. The call's thread goes on until the process ends.
+            if not status:
+                with anyio.CancelScope(shield=True):
+                    await send_error(numbered, Unavailable("the server stopped first; look whether the call was done"))
+            raise
         _log(scope, request_id, status, time.perf_counter() - start_s)
 
 

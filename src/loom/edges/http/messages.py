@@ -58,7 +58,7 @@ def check_media(scope: Scope) -> None:
         kind, *parameters = [part.strip().lower() for part in media.split(";")]
         charset = [part for part in parameters if part.startswith("charset=")]
         if kind != "application/json" or any(part[8:].strip('"') not in ("utf-8", "utf8") for part in charset):
-            raise WrongMedia("send the body as application/json in UTF-8")
+            raise WrongMedia("send the body with the header Content-Type: application/json, in UTF-8")
     if (header_of(scope, b"content-encoding") or "identity").lower() != "identity":
         raise WrongMedia("send the body uncompressed")
 

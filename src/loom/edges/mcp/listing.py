@@ -6,8 +6,8 @@ from typing import Any
 from mcp_types import Tool, ToolAnnotations
 
 from loom.access.caller import Role
-from loom.edges.schema import answer_schema, request_schema
 from loom.ops.registry import Registry
+from loom.ops.schema import answer_schema, request_schema
 from loom.ops.spec import AnyOp, Kind, Toolset, tool_name
 
 ANY_TOOL = "loom_op"
