@@ -124,7 +124,7 @@ def build(settings: Settings) -> App:
     store, model = database(settings), embedder(settings)
     bench = Bench(store, model, clock_us)
     late = LateQueue(bench, {name: handler for part in (*PLANES, system) for name, handler in part.LATE.items()})
-    sweeps = [sweep for part in PLANES for sweep in part.SWEEPS]
+    sweeps = [sweep for part in (*PLANES, system) for sweep in part.SWEEPS]
     worker = Worker(bench, dict(embedding.JOBS), sweeps, late)
     lifecycle, metrics, pool = Lifecycle(), Metrics(), ThreadPoolExecutor(LEG_THREADS, "loom-leg")
     ops = registry()

@@ -17,7 +17,15 @@ PARAMETERS_MAX = 7
 BROAD_EXCEPTS = ("jobs/worker.py", "edges/last.py")
 """The worker's loop and the edges' last handler swallow what they did not expect, and log it."""
 
-LOOSE_DICTS = ("ops/dispatch.py", "ops/identity.py", "ops/idempotency.py", "ops/text_checks.py", "edges/")
+LOOSE_DICTS = (
+    "ops/dispatch.py",
+    "ops/identity.py",
+    "ops/schema.py",
+    "ops/idempotency.py",
+    "ops/text_checks.py",
+    "ops/schema.py",
+    "edges/",
+)
 """Where JSON is carried whose shape is not known there."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

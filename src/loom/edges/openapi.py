@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-from loom.edges.schema import answer_schema, request_schema
 from loom.errors import (
     BadRequest,
     BodyTooLarge,
@@ -20,6 +19,7 @@ from loom.errors import (
     WrongMedia,
 )
 from loom.ops.registry import Registry
+from loom.ops.schema import answer_schema, request_schema
 from loom.ops.spec import IDENTITY_FIELDS, AnyOp, Kind, plane_of
 
 ALWAYS: tuple[type[LoomError], ...] = (

@@ -5,8 +5,8 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from loom.edges import schema
 from loom.errors import LoomError
+from loom.ops import schema
 from loom.ops.registry import Registry
 from loom.ops.spec import IDENTITY_FIELDS, AnyOp, plane_of, tool_name
 

@@ -18,6 +18,7 @@ from loom.ledger.rules import (
     Place,
     Version,
 )
+from loom.storage.indexes import Shelf
 from loom.storage.interface import Transaction, Value
 
 PUT_ITEM = """
@@ -56,6 +57,16 @@ WHERE org = :org AND item_id = :item_id
 
 PURGE_VERSIONS = "DELETE FROM ledger_version WHERE org = :org AND item_id = :item_id"
 PURGE_ITEM = "DELETE FROM ledger_item WHERE org = :org AND item_id = :item_id"
+
+PURGE_JOBS = """
+DELETE FROM job WHERE org = :org AND kind = :embed
+    AND subject IN (SELECT CAST(item_id AS TEXT) FROM ledger_item WHERE org = :org AND namespace = :namespace)
+"""
+PURGE_ALL_VERSIONS = """
+DELETE FROM ledger_version WHERE org = :org
+    AND item_id IN (SELECT item_id FROM ledger_item WHERE org = :org AND namespace = :namespace)
+"""
+PURGE_ITEMS = "DELETE FROM ledger_item WHERE org = :org AND namespace = :namespace"
 
 
 def write(
@@ -169,6 +180,16 @@ def purge(tx: Transaction, item: Item) -> None:
     tx.run(PURGE_VERSIONS, item_id=item.item_id)
     tx.run(PURGE_ITEM, item_id=item.item_id)
     indexing.scrub(tx, item)
+
+
+def purge_namespace(tx: Transaction, namespace: str) -> int:
+    """Remove every item of a namespace with all its versions, indexes and jobs, for good; how many items went."""
+    tx.run(PURGE_JOBS, namespace=namespace, embed=indexing.EMBED)
+    tx.run(PURGE_ALL_VERSIONS, namespace=namespace)
+    for collection in (indexing.MEMORY_SHELF, indexing.PROFILE_SHELF):
+        tx.text.drop(Shelf(collection, namespace))
+        tx.vectors.drop(Shelf(collection, namespace))
+    return tx.run(PURGE_ITEMS, namespace=namespace)
 
 
 def insert_version(tx: Transaction, item_id: int, version: Version) -> None:

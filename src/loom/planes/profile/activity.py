@@ -51,6 +51,7 @@ SELECT agent, last_read_at, total, last_op FROM (
 WHERE place = 1 ORDER BY last_read_at DESC, agent LIMIT :most
 """
 
+FORGET_NAMESPACE = "DELETE FROM profile_read WHERE org = :org AND namespace = :namespace"
 FORGET = "DELETE FROM profile_read WHERE org = :org AND day < :day"
 
 
@@ -140,6 +141,11 @@ def forget_old(bench: Bench, org: str) -> None:
     """Remove sums that no window reaches any more."""
     with bench.database.transaction(org, write=True) as tx:
         tx.run(FORGET, day=bench.clock_us() // DAY_US - KEPT_DAYS)
+
+
+def forget_namespace(tx: Transaction, namespace: str) -> None:
+    """Remove every sum of a namespace."""
+    tx.run(FORGET_NAMESPACE, namespace=namespace)
 
 
 def flush(prepare: Prepare, request: ActivityRequest) -> None:

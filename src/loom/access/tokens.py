@@ -1,0 +1,221 @@
+"""Tokens: who a secret stands for.
+
+A token reads `loom_<id>_<secret>`. The id is public and names the row; of the
+secret only the SHA-256 is kept, which suffices because the secret is 256 random
+bits. Every call reads the row anew, so that a token that was minted or revoked, here
+or in another process, counts at once.
+"""
+
+import hashlib
+import hmac
+import json
+import re
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from loom.access.caller import LOCAL, Caller, ReadScope, Role
+from loom.errors import Unauthenticated, Unavailable
+from loom.storage.interface import SYSTEM_ORG, Database, Row, StoreError, Transaction
+
+SECRET_BYTES = 32
+ID_BYTES = 6
+TOKEN = re.compile(r"loom_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
+SCHEME = "bearer "
+LISTED_MAX = 10_000
+USED_EVERY_US = 60 * 1_000_000
+"""How exact the time of the last use is."""
+
+NOTED_MAX = 10_000
+
+COLUMNS = """
+SELECT token_id, secret_sha256, name, role, pins, namespaces, read_scope, created_at, expires_at, revoked_at,
+    last_used_at
+FROM access_token
+"""
+FIND = COLUMNS + "WHERE org = :org AND token_id = :token_id"
+LIST = COLUMNS + "WHERE org = :org ORDER BY created_at DESC, token_id LIMIT :most"
+ANY = "SELECT 1 AS one FROM access_token WHERE org = :org LIMIT 1"
+ADD = """
+INSERT INTO access_token (org, token_id, secret_sha256, name, role, pins, namespaces, read_scope, created_at,
+    expires_at)
+VALUES (:org, :token_id, :secret_sha256, :name, :role, :pins, :namespaces, :read_scope, :created_at, :expires_at)
+"""
+REVOKE = "UPDATE access_token SET revoked_at = :now WHERE org = :org AND token_id = :token_id AND revoked_at IS NULL"
+USED = """
+UPDATE access_token SET last_used_at = :at
+WHERE org = :org AND token_id = :token_id AND (last_used_at IS NULL OR last_used_at < :at)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token's row, its secret's hash included. Times are microseconds UTC.
+
+    Attributes:
+        caller: whom it stands for; its principal is the token's id.
+        name: what it is for, in a person's words.
+        secret_sha256: lower-case hex.
+        created_at: when it was minted.
+        expires_at: from when it is no good any more; None for never.
+        revoked_at: when it was revoked; None while it is good.
+        last_used_at: when it was used last, to the minute; None for never.
+    """
+
+    caller: Caller
+    name: str
+    secret_sha256: str
+    created_at: int
+    expires_at: int | None
+    revoked_at: int | None
+    last_used_at: int | None
+
+
+def mint(tx: Transaction, caller: Caller, name: str, now_us: int, expires_at: int | None) -> tuple[str, Token]:
+    """A new token for `caller`, whose principal is replaced by the token's id: its text, shown once, and its row.
+
+    `tx` is a write transaction on the system's org.
+    """
+    token_id, secret = secrets.token_hex(ID_BYTES), secrets.token_urlsafe(SECRET_BYTES)
+    tx.run(
+        ADD,
+        token_id=token_id,
+        secret_sha256=_sha256(secret),
+        name=name,
+        role=caller.role.word,
+        pins=json.dumps(dict(caller.pins)),
+        namespaces=None if caller.namespaces is None else json.dumps(sorted(caller.namespaces)),
+        read_scope=caller.read_scope.word,
+        created_at=now_us,
+        expires_at=expires_at,
+    )
+    made = find(tx, token_id)
+    if made is None:
+        raise AssertionError("the row that was just written is there")
+    return f"loom_{token_id}_{secret}", made
+
+
+def find(tx: Transaction, token_id: str) -> Token | None:
+    """The token with this id, revoked and expired ones included."""
+    row = tx.row(FIND, token_id=token_id)
+    return None if row is None else _token(row)
+
+
+def listed(tx: Transaction) -> Sequence[Token]:
+    """The 10,000 newest tokens, revoked and expired ones included."""
+    return [_token(row) for row in tx.rows(LIST, most=LISTED_MAX)]
+
+
+def revoke(tx: Transaction, token_id: str, now_us: int) -> None:
+    """End a token; nothing happens when it has ended before. Its row stays, and counts as a token that was minted."""
+    tx.run(REVOKE, token_id=token_id, now=now_us)
+
+
+def any_minted(tx: Transaction) -> bool:
+    """Whether a token was ever minted."""
+    return tx.row(ANY) is not None
+
+
+def used(tx: Transaction, token_id: str, at_us: int) -> None:
+    """Note when a token was used."""
+    tx.run(USED, token_id=token_id, at=at_us)
+
+
+class Authenticator:
+    """From the Authorization header to the caller. Safe for threads.
+
+    Args:
+        database: where tokens are kept.
+        clock_us: now, in microseconds UTC.
+        loopback: whether only this machine can reach the server; without that, every call needs a token.
+        note_use: told a token's id and a moment, at most once a minute for each; must not block.
+    """
+
+    def __init__(
+        self, database: Database, clock_us: Callable[[], int], *, loopback: bool, note_use: Callable[[str, int], None]
+    ) -> None:
+        self._database = database
+        self._clock_us = clock_us
+        self._loopback = loopback
+        self._note_use = note_use
+        self._noted: dict[str, int] = {}
+
+    def authenticate(self, authorization: str | None) -> Caller:
+        """Who calls. Without a token: the local user, while no token was ever minted and the server is on loopback.
+
+        Raises:
+            Unauthenticated: no token where one is needed, or one that is not good.
+            Unavailable: the store cannot say.
+        """
+        try:
+            if authorization is None:
+                return self._local()
+            return self._named(authorization)
+        except StoreError as error:
+            raise Unavailable(str(error), retry_after_s=1) from error
+
+    def _local(self) -> Caller:
+        if self._loopback:
+            with self._database.transaction(SYSTEM_ORG, write=False) as tx:
+                if not any_minted(tx):
+                    return LOCAL
+        raise Unauthenticated("send a token as Authorization: Bearer <token>; an admin can mint one")
+
+    def _named(self, authorization: str) -> Caller:
+        scheme, text = authorization[: len(SCHEME)], authorization[len(SCHEME) :].strip()
+        parts = TOKEN.fullmatch(text) if scheme.lower() == SCHEME else None
+        if parts is None:
+            raise Unauthenticated("Authorization: send Bearer and a token, like Bearer loom_<id>_<secret>")
+        with self._database.transaction(SYSTEM_ORG, write=False) as tx:
+            token = find(tx, parts[1])
+        if token is None or not hmac.compare_digest(token.secret_sha256, _sha256(parts[2])):
+            raise Unauthenticated("Authorization: the token is unknown; ask an admin for another")
+        now_us = self._clock_us()
+        if token.revoked_at is not None:
+            raise Unauthenticated("Authorization: the token was revoked; ask an admin for another")
+        if token.expires_at is not None and token.expires_at <= now_us:
+            raise Unauthenticated("Authorization: the token has expired; ask an admin for another")
+        self._note(token, now_us)
+        return token.caller
+
+    def _note(self, token: Token, now_us: int) -> None:
+        token_id = token.caller.principal
+        earlier = max(token.last_used_at or 0, self._noted.get(token_id, 0))
+        if now_us - earlier < USED_EVERY_US:
+            return
+        if len(self._noted) >= NOTED_MAX:
+            self._noted.clear()
+        self._noted[token_id] = now_us
+        self._note_use(token_id, now_us)
+
+
+def covers(minter: Caller, other: Caller) -> bool:
+    """Whether `other` reaches nowhere that `minter` does not."""
+    pinned = all(other.pins.get(field) == value for field, value in minter.pins.items())
+    inside = minter.namespaces is None or (other.namespaces is not None and other.namespaces <= minter.namespaces)
+    return pinned and inside and other.role <= minter.role and other.read_scope <= minter.read_scope
+
+
+def _sha256(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def _token(row: Row) -> Token:
+    names = cast("str | None", row["namespaces"])
+    caller = Caller(
+        cast("str", row["token_id"]),
+        Role[cast("str", row["role"]).upper()],
+        cast("Mapping[str, str]", json.loads(cast("str", row["pins"]))),
+        None if names is None else frozenset(cast("list[str]", json.loads(names))),
+        ReadScope[cast("str", row["read_scope"]).upper()],
+    )
+    return Token(
+        caller,
+        cast("str", row["name"]),
+        cast("str", row["secret_sha256"]),
+        cast("int", row["created_at"]),
+        cast("int | None", row["expires_at"]),
+        cast("int | None", row["revoked_at"]),
+        cast("int | None", row["last_used_at"]),
+    )

@@ -1,0 +1,89 @@
+"""Asks planes side by side. One that fails or is late is left out, and the others answer."""
+
+import logging
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, wait
+from dataclasses import dataclass
+
+from loom.errors import LoomError, Rejected
+from loom.models.interface import EmbedderFailed
+from loom.ops.spec import Prepare
+from loom.planes.leg import Leg, Question, Section
+from loom.storage.indexes import Vector
+from loom.storage.interface import Raced, StoreError
+
+EMBED_SHARE = 0.5
+"""How much of the time for a leg the query's embedding may take, so that words are searched even without it."""
+
+EXPECTED = (LoomError, StoreError, Raced, EmbedderFailed)
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """A section, and how long its plane took, in milliseconds."""
+
+    section: Section
+    took_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the planes answered, by name, and the names of those that did not."""
+
+    answers: Mapping[str, Timed]
+    failed: tuple[str, ...]
+
+
+def embedded(prepare: Prepare, query: str) -> Vector | None:
+    """The query's vector; None when the embedder gives none in its share of the time."""
+    try:
+        return prepare.embedder.embed_query(query, prepare.limits.leg_timeout_s * EMBED_SHARE)
+    except EmbedderFailed:
+        return None
+
+
+def ask(prepare: Prepare, org: str, legs: Sequence[Leg], question: Question, until_s: float) -> Asked:
+    """Ask every leg, each in a read transaction of its own, until a moment of the monotonic clock.
+
+    Raises:
+        Rejected: a plane cannot make sense of the request itself, for example of its page handle.
+    """
+    futures = {leg.name: prepare.pool.submit(_timed, prepare, org, leg, question) for leg in legs}
+    wait(futures.values(), timeout=max(0.0, until_s - time.monotonic()))
+    answers: dict[str, Timed] = {}
+    failed: list[str] = []
+    for name, future in futures.items():
+        answer = _answer(name, future)
+        if answer is None:
+            failed.append(name)
+        else:
+            answers[name] = answer
+    return Asked(answers, tuple(failed))
+
+
+def _timed(prepare: Prepare, org: str, leg: Leg, question: Question) -> Timed:
+    start_s = time.perf_counter()
+    with prepare.read(org) as tx:
+        section = leg.ask(tx, question)
+    return Timed(section, (time.perf_counter() - start_s) * 1000)
+
+
+def _answer(name: str, future: Future[Timed]) -> Timed | None:
+    """What a leg gave, or None when it failed or is late; one that has not begun never will."""
+    if not future.done():
+        future.cancel()
+        return None
+    error = future.exception()
+    if error is None:
+        return future.result()
+    if isinstance(error, Rejected):
+        raise error
+    if not isinstance(error, EXPECTED):
+        # The words of an error nobody expected can be stored text; the place is enough to find it.
+        where = "".join(traceback.format_tb(error.__traceback__))
+        log.error("search.query: the leg %s failed with %s\n%s", name, type(error).__name__, where)
+    return None

@@ -1,0 +1,40 @@
+"""The server about itself: health and capabilities, namespaces, tokens."""
+
+from collections.abc import Iterable, Iterator
+
+from loom.jobs.handlers import Bench
+from loom.ops import idempotency
+from loom.ops.registry import Registry
+from loom.ops.spec import AnyOp, Later
+from loom.storage.interface import SYSTEM_ORG
+from loom.system import about, namespaces, tokens
+
+OPS = (about.HEALTH, *namespaces.OPS, *tokens.OPS)
+LATE = tokens.LATE
+
+
+def forget_answers(bench: Bench, org: str) -> None:
+    """Forget answers that were kept for idempotency keys, past their time."""
+    with bench.database.transaction(org, write=True) as tx:
+        idempotency.sweep(tx, bench.clock_us())
+
+
+SWEEPS = (forget_answers,)
+
+
+def registry(ops: Iterable[AnyOp]) -> Registry:
+    """`ops` and the system's own, `ops.capabilities`, which lists them all, among them."""
+
+    def every() -> Iterator[AnyOp]:
+        return iter(made)
+
+    made = Registry([*ops, *OPS, about.capabilities(every)])
+    return made
+
+
+def note_use(later: Later, token_id: str, at_us: int) -> None:
+    """Queue the fact that a token was used."""
+    later(tokens.USED, SYSTEM_ORG, {"token_id": token_id, "at": at_us})
+
+
+__all__ = ["LATE", "OPS", "SWEEPS", "note_use", "registry"]

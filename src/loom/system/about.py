@@ -1,0 +1,148 @@
+"""ops.health and ops.capabilities: how the server is, and what it can do."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue
+
+from loom import __version__
+from loom.access.caller import Role
+from loom.jobs import outbox
+from loom.models.interface import EmbedderFailed
+from loom.ops.schema import answer_schema, request_schema
+from loom.ops.spec import Answer, AnyOp, Context, Kind, Op, Prepare, ServerRequest, prepared_as, tool_name
+
+EMBED_TIMEOUT_S = 2.0
+PROBE = "health"
+
+RoleWord = Literal["viewer", "writer", "admin"]
+KindWord = Literal["read", "write", "idempotent"]
+
+
+class HealthRequest(ServerRequest):
+    """What ops.health takes."""
+
+
+class HealthAnswer(Answer):
+    """What ops.health answers."""
+
+    status: Annotated[Literal["ok", "degraded"], Field(description="ok, or degraded when a part does not work.")]
+    server_version: Annotated[str, Field(description="The server's version.")]
+    embedder_ok: Annotated[bool, Field(description="Whether texts become vectors; without, words are still searched.")]
+    jobs_waiting: Annotated[int, Field(description="Work of this tenant that is yet to be done, such as embedding.")]
+    degraded: Annotated[list[str], Field(description="The parts that do not work; empty when all do.")]
+
+
+class CapabilitiesRequest(ServerRequest):
+    """What ops.capabilities takes."""
+
+
+class OpView(Answer):
+    """One operation as clients see it."""
+
+    name: Annotated[str, Field(description="The operation: POST /v1/<name>.")]
+    mcp_tool: Annotated[str, Field(description="Its name as an MCP tool.")]
+    summary: Annotated[str, Field(description="What it does and when to use it.")]
+    role: Annotated[RoleWord, Field(description="The least role that may call it.")]
+    kind: Annotated[KindWord, Field(description="read; write: a repeat writes again; idempotent: a repeat does not.")]
+    toolsets: Annotated[list[str], Field(description="The MCP toolsets that list it; it can be called all the same.")]
+    input_schema: Annotated[dict[str, JsonValue], Field(description="JSON Schema 2020-12 of what it takes.")]
+    output_schema: Annotated[dict[str, JsonValue], Field(description="JSON Schema 2020-12 of what it answers.")]
+    raises: Annotated[list[str], Field(description="Codes of its own errors, beside those every operation has.")]
+
+
+class CapabilitiesAnswer(Answer):
+    """What ops.capabilities answers."""
+
+    server_version: Annotated[str, Field(description="The server's version.")]
+    ops: Annotated[list[OpView], Field(description="Every operation, by name.")]
+
+
+def embedder_works(prepare: Prepare, request: HealthRequest) -> bool:
+    """Whether the embedder gives a vector in time."""
+    del request
+    try:
+        prepare.embedder.embed_query(PROBE, EMBED_TIMEOUT_S)
+    except EmbedderFailed:
+        return False
+    return True
+
+
+def health(ctx: Context, request: HealthRequest) -> HealthAnswer:
+    """Say how the parts are; that this runs at all shows that the store can be read."""
+    del request
+    works = prepared_as(ctx, bool)
+    return HealthAnswer(
+        status="ok" if works else "degraded",
+        server_version=__version__,
+        embedder_ok=works,
+        jobs_waiting=outbox.waiting(ctx.tx),
+        degraded=[] if works else ["embedder"],
+    )
+
+
+@dataclass(frozen=True)
+class Index:
+    """The operations of this server, described when first asked for.
+
+    Attributes:
+        ops: every operation, this one among them; known once the registry is built.
+    """
+
+    ops: Callable[[], Iterable[AnyOp]]
+
+    @cached_property
+    def answer(self) -> CapabilitiesAnswer:
+        """The whole index."""
+        return CapabilitiesAnswer(server_version=__version__, ops=[view(op) for op in self.ops()])
+
+    def run(self, ctx: Context, request: CapabilitiesRequest) -> CapabilitiesAnswer:
+        """Show it."""
+        del ctx, request
+        return self.answer
+
+
+def view(op: AnyOp) -> OpView:
+    """An operation as clients see it."""
+    return OpView.model_validate(
+        {
+            "name": op.name,
+            "mcp_tool": tool_name(op),
+            "summary": op.summary,
+            "role": op.role.word,
+            "kind": op.kind.value,
+            "toolsets": sorted(toolset.value for toolset in op.toolsets),
+            "input_schema": request_schema(op, listed=False),
+            "output_schema": answer_schema(op),
+            "raises": sorted({error.code for error in op.raises}),
+        }
+    )
+
+
+HEALTH = Op(
+    name="ops.health",
+    summary="Check whether the server, its store and its embedder work, and how much work is waiting.",
+    takes=HealthRequest,
+    gives=HealthAnswer,
+    role=Role.VIEWER,
+    kind=Kind.READ,
+    run=health,
+    example={},
+    prepare=embedder_works,
+)
+
+
+def capabilities(ops: Callable[[], Iterable[AnyOp]]) -> Op[CapabilitiesRequest, CapabilitiesAnswer]:
+    """The operation that lists `ops`."""
+    return Op(
+        name="ops.capabilities",
+        summary="List every operation with its role, kind, toolsets and schemas.",
+        takes=CapabilitiesRequest,
+        gives=CapabilitiesAnswer,
+        role=Role.VIEWER,
+        kind=Kind.READ,
+        run=Index(ops).run,
+        example={},
+    )
