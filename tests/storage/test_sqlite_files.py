@@ -14,6 +14,7 @@ from loom.storage.interface import Database, StoreError
 from loom.storage.sqlite import SqliteDatabase, SqliteSettings
 from loom.storage.sqlite.connection import connect, execute
 from loom.storage.sqlite.org_file import file_name_of
+from loom.storage.sqlite.vector_index import PARTS_MAX
 
 NAME = file_name_of(ORG)
 
@@ -320,6 +321,25 @@ def test_removed_vectors_are_purged_and_caches_that_missed_it_load_anew(folder: 
             assert int(str(transaction.rows("SELECT count(*) AS n FROM vector_row")[0]["n"])) <= 50
     first.close()
     second.close()
+
+
+def test_a_change_read_in_two_pieces_is_not_taken_for_whole_after_the_first(database: SqliteDatabase) -> None:
+    parts = [unit(1, number % 7) for number in range(PARTS_MAX)]
+    with database.transaction(ORG, write=True) as transaction:
+        transaction.vectors.put(SHELF, 1, "s", parts[:-1])
+        transaction.vectors.put(SHELF, 2, "s", parts)
+        transaction.vectors.put(SHELF, 3, "s", parts)
+    with database.transaction(ORG, write=False) as transaction:
+        found = transaction.vectors._find(SHELF, "s")
+        assert found is not None
+        rows: set[int] = set()
+        seq = 0
+        while (piece := next(transaction.vectors._changes(found, seq), None)) is not None:
+            rows.update(piece.row_ids)
+            seq = piece.seq
+        complete = [one.item_id for one in transaction.vectors.best(SHELF, "s", unit(1, 6), 5)]
+    assert len(rows) == 3 * PARTS_MAX - 1, "whoever begins anew at a piece's seq misses nothing"
+    assert sorted(complete) == [1, 2, 3]
 
 
 def test_the_memory_for_vectors_is_bounded_and_answers_are_the_same(folder: Path) -> None:

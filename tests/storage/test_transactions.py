@@ -42,6 +42,26 @@ def test_returning_gives_rows(database: Database) -> None:
             assert transaction.row(INCREMENT, name="n") == {"value": expected}
 
 
+def test_a_list_is_bound_whole_however_long(database: Database) -> None:
+    with database.transaction(ORG, write=True) as transaction:
+        transaction.run_many(INSERT, ({"id": number, "body": f"b'{number}"} for number in range(10)))
+        by_id = "SELECT id FROM item WHERE org = :org AND id IN (:ids) ORDER BY id"
+        assert [row["id"] for row in transaction.rows(by_id, ids=[3, 5, *range(100, 70_000)])] == [3, 5]
+        assert transaction.rows(by_id, ids=[]) == []
+        by_body = "SELECT id FROM item WHERE org = :org AND body IN (:bodies)"
+        assert transaction.row(by_body, bodies=["b'7", 'b"8', "') OR 1=1 --"]) == {"id": 7}
+        assert transaction.run("DELETE FROM item WHERE org = :org AND id IN (:ids)", ids=[1, 2, 77]) == 2
+
+
+def test_stamps_outstrip_a_number_brought_in(database: Database) -> None:
+    far = 2**62
+    with database.transaction(ORG, write=True) as transaction:
+        transaction.outstrip(far)
+        transaction.outstrip(5)
+        assert transaction.stamp() == far + 1
+    assert add(database, "x") == far + 2
+
+
 def test_the_org_cannot_be_bound_by_a_caller(database: Database) -> None:
     with database.transaction(ORG, write=True) as transaction:
         with pytest.raises(ValueError, match="org"):
@@ -214,13 +234,15 @@ def test_stamps_rise_over_two_openers_and_a_clock_that_goes_back(engine: Engine)
     second.close()
 
 
-def test_an_undone_stamp_is_not_given_again(database: Database) -> None:
+def test_an_undone_stamp_is_not_given_again(engine: Engine) -> None:
+    database = engine.open(clock_ns=lambda: 2**60)
     given: list[int] = []
     for _ in range(3):
         with undone(database) as transaction:
             given.extend((transaction.stamp(), transaction.stamp()))
-    assert given == sorted(set(given))
+    assert given == list(range(2**60, 2**60 + 6))
     assert add(database, "x") > given[-1]
+    database.close()
 
 
 def test_two_openers_see_each_other(engine: Engine) -> None:
