@@ -84,9 +84,7 @@ class TextIndex(Protocol):
         """Forget the whole shelf."""
         ...
 
-    def best(
-        self, shelf: Shelf, query: TextQuery, k: int, allowed: Collection[int] | None = None
-    ) -> Sequence[Scored]:
+    def best(self, shelf: Shelf, query: TextQuery, k: int, allowed: Collection[int] | None = None) -> Sequence[Scored]:
         """The `k` best items by BM25, best first; among `allowed` only, where given."""
         ...
 
