@@ -10,11 +10,19 @@ from loom.storage.interface import Database
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What a handler works with. It opens transactions itself, and never holds one while a model runs."""
+    """What a handler works with. It opens transactions itself, and never holds one while a model runs.
+
+    Attributes:
+        database: opens the transactions.
+        embedder: turns text into vectors.
+        clock_us: now, in microseconds UTC.
+        tombstone_days: how long a deleted memory can be restored.
+    """
 
     database: Database
     embedder: Embedder
     clock_us: Callable[[], int]
+    tombstone_days: int = 14
 
 
 Handler = Callable[[Bench, str, Sequence[str]], None]

@@ -5,14 +5,37 @@
 written, `select` what a search may show; the rows are the ledger's.
 """
 
+from collections.abc import Mapping
+
+from loom.jobs.handlers import LateHandler
 from loom.ledger.embedding import JOBS
 from loom.planes.memory.ops_guard import LOCK, PIN, TOUCH
 from loom.planes.memory.ops_list import LIST
 from loom.planes.memory.ops_many import SET_MANY
 from loom.planes.memory.ops_read import GET, HISTORY
 from loom.planes.memory.ops_remove import DELETE, DELETE_VERSION, REDACT, RESTORE
+from loom.planes.memory.ops_search import LEG, NEXT_PAGE, SEARCH
 from loom.planes.memory.ops_write import SET, UPDATE
+from loom.planes.memory.sweeps import SWEEPS
 
-__all__ = ["JOBS", "OPS"]
+__all__ = ["JOBS", "LATE", "LEG", "OPS", "SWEEPS"]
 
-OPS = (SET, SET_MANY, UPDATE, GET, HISTORY, LIST, TOUCH, PIN, LOCK, DELETE, RESTORE, DELETE_VERSION, REDACT)
+LATE: Mapping[str, LateHandler] = {}
+
+OPS = (
+    SET,
+    SET_MANY,
+    UPDATE,
+    GET,
+    HISTORY,
+    LIST,
+    SEARCH,
+    NEXT_PAGE,
+    TOUCH,
+    PIN,
+    LOCK,
+    DELETE,
+    RESTORE,
+    DELETE_VERSION,
+    REDACT,
+)

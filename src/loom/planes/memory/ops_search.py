@@ -1,0 +1,231 @@
+"""memory.search and memory.next_page, and how search.query asks this plane."""
+
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal, cast
+
+from pydantic import AfterValidator, Field
+
+from loom.access import namespaces
+from loom.access.caller import ReadScope, Role
+from loom.access.namespaces import FanOut
+from loom.canonical import Json
+from loom.errors import Rejected
+from loom.ledger.rules import Reader
+from loom.models.interface import EmbedderFailed
+from loom.ops.fields import Tags
+from loom.ops.spec import Context, Kind, Op, OpenRequest, Prepare, Toolset, prepared_as
+from loom.planes.leg import Leg, Question, Section
+from loom.planes.memory import answers, handles, search
+from loom.planes.memory.answers import QUERY_CHARACTERS_MAX, TOP_K_MAX, Page, SearchAnswer
+from loom.planes.memory.fields import MemoryTypes, ReadScopeField
+from loom.planes.memory.ops_list import Agents
+from loom.planes.memory.search import Quest
+from loom.planes.memory.select import Filter
+from loom.retrieval.budget import Bodies
+from loom.retrieval.recipes import RECIPES, RecipeName
+from loom.storage.indexes import Vector
+from loom.storage.interface import Transaction
+
+WITHHELD_REASON = "memories unlikely to answer were held back"
+
+
+def not_blank(query: str) -> str:
+    """The part of a query that is used; ValueError when there is nothing to look for."""
+    used = query[:QUERY_CHARACTERS_MAX]
+    if not used.strip():
+        raise ValueError("is blank; ask something")
+    return used
+
+
+class SearchRequest(OpenRequest):
+    """What memory.search takes."""
+
+    query: Annotated[
+        str, AfterValidator(not_blank), Field(description="What to look for, in plain words. Nothing in it is syntax.")
+    ]
+    top_k: Annotated[int, Field(ge=1, le=TOP_K_MAX, description="At most this many hits, 1 to 100.")] = 10
+    tags: Annotated[Tags | None, Field(description="Only memories that have all of these tags.")] = None
+    memory_types: Annotated[MemoryTypes | None, Field(description="Only memories of these types; null for any.")] = None
+    agents: Annotated[Agents | None, Field(description="Only memories these agents wrote; null for everybody's.")] = (
+        None
+    )
+    namespace_scope: Annotated[
+        Literal["this", "all_mine"],
+        Field(description="this: the named namespace alone. all_mine: the caller's other memory namespaces as well."),
+    ] = "this"
+    recipe: Annotated[
+        RecipeName,
+        Field(
+            description="How to rank: fast, balanced (the default), quality, verbatim (exact words and phrases first), "
+            "code, temporal (dates in the query lead), graph."
+        ),
+    ] = ""
+    bodies: Annotated[
+        Bodies,
+        Field(
+            description="What each hit carries: excerpt, the first 200 characters (a decision or constraint whole); "
+            "full, the value; unit, whole values as far as a budget goes; none, keys and scores."
+        ),
+    ] = "excerpt"
+    explain: Annotated[bool, Field(description="Show where each hit's rank comes from.")] = False
+    read_scope: ReadScopeField = "namespace"
+
+
+class NextPageRequest(OpenRequest):
+    """What memory.next_page takes."""
+
+    page: Annotated[
+        str,
+        Field(
+            min_length=1, max_length=handles.HANDLE_LENGTH_MAX, description="next_page of the answer before, as it is."
+        ),
+    ]
+    read_scope: ReadScopeField = "namespace"
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """What a search needs before its transaction: the page, and the query's vector if there is one."""
+
+    page: Page
+    vector: Vector | None
+    space: str
+    random_cosine: float
+
+
+def embedded(prepare: Prepare, page: Page) -> Ready:
+    """Embed the page's query; a search goes on without, by words."""
+    embedder = prepare.embedder
+    try:
+        vector = embedder.embed_query(page.query, prepare.limits.leg_timeout_s)
+    except EmbedderFailed:
+        vector = None
+    return Ready(page, vector, embedder.space.fingerprint, embedder.random_cosine)
+
+
+def ready_to_search(prepare: Prepare, request: SearchRequest) -> Ready:
+    """The first page."""
+    page = Page(
+        query=request.query,
+        top_k=request.top_k,
+        offset=0,
+        pool=search.pool_of(RECIPES[request.recipe], request.top_k),
+        tags=tuple(request.tags or ()),
+        memory_types=tuple(request.memory_types or ()),
+        agents=None if request.agents is None else tuple(request.agents),
+        recipe=request.recipe,
+        bodies=request.bodies,
+        explain=request.explain,
+        scope=int(prepare.scope),
+        namespace_scope=request.namespace_scope,
+    )
+    return embedded(prepare, page)
+
+
+def ready_to_go_on(prepare: Prepare, request: NextPageRequest) -> Ready:
+    """The page that the handle names."""
+    return embedded(prepare, handles.unpacked(Page, request.page, "page"))
+
+
+def answer(ctx: Context, request: SearchRequest | NextPageRequest) -> SearchAnswer:
+    """One page of hits."""
+    ready = prepared_as(ctx, Ready)
+    page = ready.page
+    spaces = FanOut((request.namespace,), ())
+    if page.namespace_scope == "all_mine":
+        spaces = namespaces.fan_out(ctx.tx, ctx.caller, request.namespace, ctx.limits.fanout_namespaces_max)
+    # A handle can narrow what the caller may see, never widen it.
+    reader = Reader(min(ctx.scope, ReadScope(page.scope)), request.user_id, request.session_id)
+    where = filter_of(page, spaces.read, reader, ctx.now_us)
+    quest = quest_of(page, where, (ready.vector, ready.space, ready.random_cosine))
+    ranking = search.ranked(ctx.tx, quest)
+    order = ranking.order[page.offset : page.offset + page.top_k]
+    return answers.answered(quest, page, ranking, answers.judged(quest, ranking, order), spaces.skipped)
+
+
+def filter_of(page: Page, spaces: tuple[str, ...], reader: Reader, now_us: int) -> Filter:
+    """What the page may show."""
+    return Filter(spaces, reader, now_us, page.tags, page.memory_types, page.agents)
+
+
+def quest_of(page: Page, where: Filter, meaning: tuple[Vector | None, str, float]) -> Quest:
+    """The page as a search; `meaning` is the query's vector, its space and the space's random cosine."""
+    vector, space, random_cosine = meaning
+    return Quest(where, page.query, vector, space, random_cosine, RECIPES[page.recipe], page.pool)
+
+
+def page_of(question: Question) -> Page:
+    """The page that search.query asks for.
+
+    Raises:
+        Rejected: the handle is not one, or is of another query.
+    """
+    if question.page:
+        page = handles.unpacked(Page, question.page, "page")
+        if page.query != question.query:
+            raise Rejected("page: belongs to another query; send the query it came with", field="page")
+        return page
+    recipe = cast("RecipeName", question.recipe)
+    alone = question.namespaces == (question.namespace,)
+    return Page(
+        query=question.query,
+        top_k=question.top_k,
+        offset=0,
+        pool=search.pool_of(RECIPES[recipe], question.top_k),
+        tags=question.tags,
+        recipe=recipe,
+        bodies=cast("Bodies", question.bodies),
+        explain=question.explain,
+        scope=int(question.reader.scope),
+        namespace_scope="this" if alone else "all_mine",
+    )
+
+
+def ask(tx: Transaction, question: Question) -> Section:
+    """The memory section: likely hits, or every hit when none is likely or all are to be explained."""
+    page = page_of(question)
+    reader = replace(question.reader, scope=min(question.reader.scope, ReadScope(page.scope)))
+    where = filter_of(page, question.namespaces, reader, question.now_us)
+    quest = quest_of(page, where, (question.vector, question.space, question.random_cosine))
+    ranking = search.ranked(tx, quest)
+    order = ranking.order[page.offset : page.offset + page.top_k]
+    found = answers.judged(quest, ranking, order)
+    likely = [one for one in found if not one.worth.below_threshold]
+    shown = found if question.explain or not likely else likely
+    body = answers.answered(quest, page, ranking, shown, ()).model_dump(mode="json")
+    withheld = len(found) - len(shown)
+    return Section(
+        body=cast("dict[str, Json]", body),
+        hits=len(shown),
+        withheld=withheld,
+        reason=WITHHELD_REASON if withheld else "",
+        degraded=tuple(cast("list[str]", body["degraded"])),
+    )
+
+
+SEARCH = Op(
+    name="memory.search",
+    summary="Find memories by meaning and by words, with how likely each answers and a block ready for a prompt.",
+    takes=SearchRequest,
+    gives=SearchAnswer,
+    role=Role.VIEWER,
+    kind=Kind.READ,
+    run=answer,
+    example={"query": "which database does the project use?"},
+    prepare=ready_to_search,
+    toolsets=frozenset({Toolset.DEFAULT, Toolset.ALL}),
+)
+
+NEXT_PAGE = Op(
+    name="memory.next_page",
+    summary="Read the next page of a memory.search or search.query, by the handle its answer carried.",
+    takes=NextPageRequest,
+    gives=SearchAnswer,
+    role=Role.VIEWER,
+    kind=Kind.READ,
+    run=answer,
+    example={"page": handles.packed(Page(query="which database does the project use?", top_k=10, offset=10, pool=100))},
+    prepare=ready_to_go_on,
+)
+
+LEG = Leg("memory", ask)

@@ -1,0 +1,196 @@
+"""Ranks the memories that a reader may see. The indexes propose, the rows decide, the legs are joined."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from loom.ledger.indexing import MEMORY_SHELF
+from loom.ledger.rules import Item
+from loom.planes.memory import select
+from loom.planes.memory.select import Filter
+from loom.retrieval import dates, tokens
+from loom.retrieval.dates import Interval
+from loom.retrieval.fuse import MEANING, TIME, WORDS, Fused, fuse
+from loom.retrieval.recipes import Recipe
+from loom.storage.indexes import Scored, Shelf, TextQuery, Vector
+from loom.storage.interface import Transaction
+
+POOL_A_HIT: Final = 4
+"""Candidates that each leg brings for a hit that is asked for, where that is more than the recipe's own number."""
+
+POOL_MAX: Final = 500
+IN_TIME_MAX: Final = 100
+"""Candidates that one time in the query brings, where time leads."""
+
+QUOTES: Final = str.maketrans(dict.fromkeys('"\u201c\u201d\u201e', " "))
+
+
+@dataclass(frozen=True, slots=True)
+class Quest:
+    """What is searched.
+
+    Attributes:
+        where: what may be found.
+        query: the text, at most 10,000 characters.
+        vector: the query's embedding; None when there is none.
+        space: the vector's embedding space.
+        random_cosine: the median cosine of unrelated texts in that space.
+        recipe: how to rank.
+        pool: how many candidates each leg brings from each namespace; the same for every page of one search.
+    """
+
+    where: Filter
+    query: str
+    vector: Vector | None
+    space: str
+    random_cosine: float
+    recipe: Recipe
+    pool: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Every candidate that may be shown, best first.
+
+    Attributes:
+        items: the rows, by id.
+        order: their scores, best first.
+        query: the question's tokens.
+        meaning_lost: whether none of the candidates has a vector in the query's space.
+    """
+
+    items: Mapping[int, Item]
+    order: Sequence[Fused]
+    query: TextQuery
+    meaning_lost: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """What each index proposes, best first; `phrased` are ids of what holds a phrase of the query."""
+
+    words: Sequence[Scored]
+    meaning: Sequence[Scored]
+    phrased: Sequence[int]
+
+    def ids(self) -> set[int]:
+        """Everything proposed."""
+        return {one.item_id for one in (*self.words, *self.meaning)} | set(self.phrased)
+
+    def seen(self, items: Collection[int]) -> "Lists":
+        """The part of it that may be shown."""
+        return Lists(
+            [one for one in self.words if one.item_id in items],
+            [one for one in self.meaning if one.item_id in items],
+            [one for one in self.phrased if one in items],
+        )
+
+
+def pool_of(recipe: Recipe, top_k: int) -> int:
+    """How many candidates each leg brings for pages of `top_k` hits."""
+    return min(POOL_MAX, max(recipe.candidates_max, POOL_A_HIT * top_k))
+
+
+def ranked(tx: Transaction, quest: Quest) -> Ranking:
+    """Every candidate of every namespace in one order; equal scores by item id."""
+    query = tokens.query(quest.query, word_weight=quest.recipe.word_weight)
+    intervals = dates.intervals(quest.query, quest.where.now_us) if quest.recipe.weights.get(TIME) else []
+    items: dict[int, Item] = {}
+    words: list[Scored] = []
+    meaning: list[Scored] = []
+    phrased: set[int] = set()
+    for namespace in quest.where.namespaces:
+        its = replace(quest, where=replace(quest.where, namespaces=(namespace,)))
+        rows, lists = _found_in(tx, its, query, intervals)
+        items |= rows
+        words += lists.words
+        meaning += lists.meaning
+        phrased |= set(lists.phrased)
+    legs: dict[str, Sequence[Scored]] = {WORDS: words}
+    meaning_lost = quest.vector is not None and bool(items) and not meaning
+    if quest.vector is not None and not meaning_lost:
+        legs[MEANING] = meaning
+    if intervals:
+        legs[TIME] = dates.time_scores(intervals, [(item.item_id, _times(item)) for item in items.values()])
+    floors = {WORDS: 0.0, MEANING: quest.random_cosine, TIME: 0.0}
+    order = [one for one in fuse(legs, quest.recipe.weights, floors) if one.item_id in items]
+    order.sort(key=lambda one: one.item_id not in phrased)
+    return Ranking(items, order, query, meaning_lost)
+
+
+def _found_in(
+    tx: Transaction, quest: Quest, query: TextQuery, intervals: Sequence[Interval]
+) -> tuple[dict[int, Item], Lists]:
+    """One namespace's candidates that may be shown, with the scores of every leg that knows them."""
+    lists = _proposed(tx, quest, query, None)
+    items = _rows(tx, quest.where, lists.ids())
+    if _starved(quest.pool, items, lists):
+        # What the reader may not see crowds the indexes' answers: ask them again, among the visible alone.
+        lists = _proposed(tx, quest, query, select.allowed(tx, quest.where))
+        items = _rows(tx, quest.where, lists.ids())
+    if intervals and _time_leads(quest.recipe):
+        for one in intervals:
+            ids = select.in_time(tx, quest.where, one.start_us, one.end_us, IN_TIME_MAX)
+            items |= _rows(tx, quest.where, [item_id for item_id in ids if item_id not in items])
+    return items, _completed(tx, quest, query, lists.seen(items), items)
+
+
+def _proposed(tx: Transaction, quest: Quest, query: TextQuery, allowed: Collection[int] | None) -> Lists:
+    shelf = _shelf(quest)
+    words = tx.text.best(shelf, query, quest.pool, allowed)
+    meaning: Sequence[Scored] = ()
+    if quest.vector is not None:
+        meaning = tx.vectors.best(shelf, quest.space, quest.vector, quest.pool, allowed)
+    phrased: Sequence[Scored] = ()
+    if quest.recipe.phrases_first:
+        phrased = tx.text.best(shelf, _phrases_of(quest.query, query), quest.pool, allowed)
+    return Lists(words, meaning, [one.item_id for one in phrased])
+
+
+def _starved(pool: int, items: Collection[int], lists: Lists) -> bool:
+    """Whether an index had more to give than its pool, and half of what it gave may not be shown."""
+    proposals: Iterable[Sequence[int]] = (
+        [one.item_id for one in lists.words],
+        [one.item_id for one in lists.meaning],
+        lists.phrased,
+    )
+    return any(len(ids) >= pool and sum(one in items for one in ids) < pool - pool // 2 for ids in proposals)
+
+
+def _completed(tx: Transaction, quest: Quest, query: TextQuery, lists: Lists, items: Collection[int]) -> Lists:
+    """The lists with every leg's score of every candidate, where the leg knows it."""
+    shelf = _shelf(quest)
+    meaning = list(lists.meaning)
+    if quest.vector is not None:
+        others = sorted(set(items) - {one.item_id for one in meaning})
+        found = tx.vectors.scores(shelf, quest.space, quest.vector, others)
+        meaning += [Scored(item_id, score) for item_id, score in sorted(found.items())]
+    words = list(lists.words)
+    others = sorted(set(items) - {one.item_id for one in words})
+    if others:
+        words += tx.text.best(shelf, query, len(others), others)
+    return Lists(words, meaning, lists.phrased)
+
+
+def _rows(tx: Transaction, where: Filter, ids: Iterable[int]) -> dict[int, Item]:
+    return {item.item_id: item for item in select.by_ids(tx, where, sorted(ids))}
+
+
+def _phrases_of(text: str, query: TextQuery) -> TextQuery:
+    """A query that only a phrase answers: the quoted parts, or the whole text when nothing is quoted."""
+    phrases = query.phrases or tokens.phrases(f'"{text.translate(QUOTES)}"')
+    return replace(query, phrases=phrases, required=True)
+
+
+def _time_leads(recipe: Recipe) -> bool:
+    return recipe.weights.get(TIME, 0.0) >= max(recipe.weights.get(WORDS, 0.0), recipe.weights.get(MEANING, 0.0))
+
+
+def _times(item: Item) -> Sequence[int]:
+    """When the claim held, if that is known; else when it was written."""
+    valid_at = item.head.attributes.valid_at
+    return (item.head.created_at,) if valid_at is None else (valid_at,)
+
+
+def _shelf(quest: Quest) -> Shelf:
+    return Shelf(MEMORY_SHELF, quest.where.namespaces[0])
