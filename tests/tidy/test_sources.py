@@ -23,7 +23,6 @@ LOOSE_DICTS = (
     "ops/schema.py",
     "ops/idempotency.py",
     "ops/text_checks.py",
-    "ops/schema.py",
     "edges/",
 )
 """Where JSON is carried whose shape is not known there."""
