@@ -28,7 +28,10 @@ ITEMS_SCHEMA: Mapping[str, object] = {
     "items": {
         "type": "object",
         "required": ["memory_key", "value"],
-        "properties": SetFields.model_json_schema()["properties"],
+        "properties": {
+            name: {key: told for key, told in part.items() if key != "$ref"}  # the only reference is to "any JSON"
+            for name, part in SetFields.model_json_schema()["properties"].items()
+        },
     },
 }
 
