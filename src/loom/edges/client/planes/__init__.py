@@ -2,20 +2,55 @@
 """Every plane of the client, and what may be sent twice."""
 
 from loom.edges.client.core import Repeats
+from loom.edges.client.planes.memory import AsyncMemory, Memory
+from loom.edges.client.planes.namespace import AsyncNamespace, Namespace
+from loom.edges.client.planes.ops import AsyncOps, Ops
+from loom.edges.client.planes.profile import AsyncProfile, Profile
+from loom.edges.client.planes.search import AsyncSearch, Search
+from loom.edges.client.planes.token import AsyncToken, Token
 from loom.edges.client.running import AsyncRun, Run
 
-REPEATS = Repeats(reads=frozenset(), secrets=frozenset())
+REPEATS = Repeats(
+    reads=frozenset(
+        {
+            "memory.get",
+            "memory.history",
+            "memory.list",
+            "memory.next_page",
+            "memory.search",
+            "namespace.list",
+            "ops.capabilities",
+            "ops.health",
+            "profile.activity",
+            "profile.render",
+            "profile.structured",
+            "search.query",
+            "token.list",
+        }
+    ),
+    secrets=frozenset({"token.mint"}),
+)
 
 
 class Planes:
     """Every plane, waiting for each answer."""
 
     def __init__(self, run: Run) -> None:
-        del run
+        self.memory = Memory(run)
+        self.namespace = Namespace(run)
+        self.ops = Ops(run)
+        self.profile = Profile(run)
+        self.search = Search(run)
+        self.token = Token(run)
 
 
 class AsyncPlanes:
     """Every plane, awaited."""
 
     def __init__(self, run: AsyncRun) -> None:
-        del run
+        self.memory = AsyncMemory(run)
+        self.namespace = AsyncNamespace(run)
+        self.ops = AsyncOps(run)
+        self.profile = AsyncProfile(run)
+        self.search = AsyncSearch(run)
+        self.token = AsyncToken(run)
