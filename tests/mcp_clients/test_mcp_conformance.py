@@ -61,7 +61,7 @@ def test_the_inspector_calls_a_tool(server: Server, node: RunNode, era: str) -> 
             "--method",
             "tools/call",
             "--tool-name",
-            "loom_profile_set",
+            "loom_memory_set",
             "--tool-args-json",
             json.dumps(arguments),
             "--format",
@@ -69,7 +69,7 @@ def test_the_inspector_calls_a_tool(server: Server, node: RunNode, era: str) -> 
             "-q",
         )
 
-    done = call({"label": f"inspector-{era}", "value": "tea"})
+    done = call({"memory_key": f"inspector-{era}", "value": "tea"})
     assert done.returncode == 0, done.stderr[-3000:]
     assert "content_sha256" in json.loads(done.stdout)["result"]["structuredContent"]
     tool_error = 5

@@ -1,6 +1,5 @@
 """Client libraries that agents are built with, each as its users run it."""
 
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,13 +16,13 @@ SaidBy = Callable[..., dict[str, Any]]
 
 def check(said: dict[str, Any]) -> None:
     """The same for every client: tools listed, a write answered with structure, an error that names its field."""
-    assert {"loom_profile_set", "loom_search", "loom_op"} <= set(said["tools"])
+    assert {"loom_memory_set", "loom_search", "loom_op"} <= set(said["tools"])
     answer = said["answer"]
     assert answer["ignored_args"] == ["zebra"]
     assert len(answer["content_sha256"]) == 64
     assert said["failed"] is True
     assert '"VALIDATION"' in said["error"]
-    assert "label" in said["error"]
+    assert "memory_key" in said["error"]
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy", "2026-07-28"])
@@ -46,9 +45,7 @@ def test_pydantic_ai(server: Server, said_by: SaidBy) -> None:
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_the_bridge_carries_the_agent_and_the_session(
-    server: Server, said_by: SaidBy, tmp_path: Path, mode: str
-) -> None:
+def test_the_bridge_carries_the_clients_name(server: Server, said_by: SaidBy, tmp_path: Path, mode: str) -> None:
     said = said_by(
         "mcp",
         "with_stdio.py",
@@ -62,4 +59,4 @@ def test_the_bridge_carries_the_agent_and_the_session(
         CLAUDE_CODE_SESSION_ID=f"talk-{mode}",
     )
     check(said)
-    assert 'agent="codex"' in json.dumps(said["shown"]).replace('\\"', '"')
+    assert said["answer"]["agent"] == "codex"

@@ -1,5 +1,5 @@
 # pyright: basic, reportMissingImports=false
-"""Sets a profile section through LangChain's adapter, which opens a session for every call."""
+"""Sets a memory through LangChain's adapter, which opens a session for every call."""
 
 import asyncio
 import json
@@ -12,14 +12,14 @@ from langchain_mcp_adapters.client import MultiServerMCPClient
 async def main() -> None:
     client = MultiServerMCPClient({"loom": {"transport": "streamable_http", "url": sys.argv[1]}})
     tools = {tool.name: tool for tool in await client.get_tools()}
-    note = {"label": "langchain", "value": "tea", "zebra": 1}
-    done = await tools["loom_profile_set"].ainvoke(
-        {"type": "tool_call", "id": "1", "name": "loom_profile_set", "args": note}
+    note = {"memory_key": "langchain", "value": "tea", "zebra": 1}
+    done = await tools["loom_memory_set"].ainvoke(
+        {"type": "tool_call", "id": "1", "name": "loom_memory_set", "args": note}
     )
     failed, error = False, ""
     try:
-        answer = await tools["loom_profile_set"].ainvoke(
-            {"type": "tool_call", "id": "2", "name": "loom_profile_set", "args": {"value": "tea"}}
+        answer = await tools["loom_memory_set"].ainvoke(
+            {"type": "tool_call", "id": "2", "name": "loom_memory_set", "args": {"value": "tea"}}
         )
         failed, error = answer.status == "error", str(answer.content)
     except ToolException as problem:

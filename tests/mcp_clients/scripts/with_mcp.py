@@ -1,5 +1,5 @@
 # pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
-"""Sets a profile section with the protocol's own library, in the era named by the second argument."""
+"""Sets a memory with the protocol's own library, in the era named by the second argument."""
 
 import asyncio
 import json
@@ -11,8 +11,8 @@ from mcp import Client
 async def main() -> None:
     async with Client(sys.argv[1], mode=sys.argv[2]) as client:
         tools = [tool.name for tool in (await client.list_tools()).tools]
-        done = await client.call_tool("loom_profile_set", {"label": "mcp", "value": "tea", "zebra": 1})
-        failed = await client.call_tool("loom_profile_set", {"value": "tea"})
+        done = await client.call_tool("loom_memory_set", {"memory_key": "mcp", "value": "tea", "zebra": 1})
+        failed = await client.call_tool("loom_memory_set", {"value": "tea"})
     result = {
         "tools": tools,
         "answer": done.structured_content,

@@ -1,5 +1,5 @@
 # pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
-"""Lets a Pydantic AI agent with a scripted model set a profile section."""
+"""Lets a Pydantic AI agent with a scripted model set a memory."""
 
 import asyncio
 import json
@@ -10,7 +10,7 @@ from pydantic_ai.mcp import MCPToolset
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-CALLS = ({"label": "pydantic", "value": "tea", "zebra": 1}, {"value": "tea"})
+CALLS = ({"memory_key": "pydantic", "value": "tea", "zebra": 1}, {"value": "tea"})
 seen: dict[str, list[str]] = {}
 
 
@@ -21,7 +21,7 @@ def scripted(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         part for message in messages for part in message.parts if part.part_kind in ("tool-return", "retry-prompt")
     ]
     if len(answers) < len(CALLS):
-        return ModelResponse(parts=[ToolCallPart("loom_profile_set", CALLS[len(answers)])])
+        return ModelResponse(parts=[ToolCallPart("loom_memory_set", CALLS[len(answers)])])
     return ModelResponse(parts=[TextPart(json.dumps([part.content for part in answers]))])
 
 

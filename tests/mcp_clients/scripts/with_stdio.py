@@ -1,5 +1,5 @@
 # pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
-"""Sets a profile section over standard input and output: `with_stdio.py ERA COMMAND...`."""
+"""Sets a memory over standard input and output: `with_stdio.py ERA COMMAND...`."""
 
 import asyncio
 import json
@@ -16,15 +16,13 @@ async def main() -> None:
     codex = types.Implementation(name="codex-mcp-client", version="1")
     async with Client(server, mode=sys.argv[1], client_info=codex) as client:
         tools = [tool.name for tool in (await client.list_tools()).tools]
-        done = await client.call_tool("loom_profile_set", {"label": "stdio", "value": "tea", "zebra": 1})
-        failed = await client.call_tool("loom_profile_set", {"value": "tea"})
-        shown = await client.call_tool("loom_profile_render", {})
+        done = await client.call_tool("loom_memory_set", {"memory_key": "stdio", "value": "tea", "zebra": 1})
+        failed = await client.call_tool("loom_memory_set", {"value": "tea"})
     result = {
         "tools": tools,
         "answer": done.structured_content,
         "failed": failed.is_error,
         "error": failed.content[0].text,
-        "shown": shown.structured_content,
     }
     print(json.dumps(result))  # noqa: T201  # read by the test
 
