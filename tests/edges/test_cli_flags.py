@@ -77,7 +77,6 @@ def test_flags_become_json(flags: tuple[str, ...], found: dict[str, Any]) -> Non
         (("--loud", "maybe"), "--loud: wants true or false"),
         (("--rows", "{"), "--rows: wants JSON"),
         (("--text", "a", "--text", "b"), "--text: given twice"),
-        (("--text",), "--text: wants a value"),
         (("--text", "@nowhere.txt"), "--text: cannot read nowhere.txt"),
     ],
 )

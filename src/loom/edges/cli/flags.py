@@ -30,7 +30,7 @@ def add_flags(parser: argparse.ArgumentParser, op: AnyOp) -> None:
             "--" + name.replace("_", "-"),
             dest="field_" + name,
             action="append",
-            nargs="?",
+            nargs="?" if kinds == BOOLEAN else None,
             const="true" if kinds == BOOLEAN else None,
             metavar=_metavar(kinds),
             help=(part.get("description", "") + default).replace("%", "%%"),
@@ -70,7 +70,7 @@ def kinds_of(part: Schema, defs: Schema) -> frozenset[str]:
     return frozenset([kind] if isinstance(kind, str) else kind) - {"null"}
 
 
-def _value(flag: str, texts: list[str | None], kinds: frozenset[str], part: Schema) -> Any:
+def _value(flag: str, texts: list[str], kinds: frozenset[str], part: Schema) -> Any:
     values = [_read(flag, text) for text in texts]
     if "array" in kinds and not (len(values) == 1 and values[0].lstrip().startswith("[")):
         return [_one(flag, value, _item_kinds(part)) for value in values]
@@ -113,10 +113,8 @@ def _number(flag: str, text: str, *, whole: bool) -> int | float:
         raise Problem(f"{flag}: wants a {'whole ' if whole else ''}number", MISUSED) from None
 
 
-def _read(flag: str, text: str | None) -> str:
+def _read(flag: str, text: str) -> str:
     """A flag's text; `@file` is the file's content, `-` standard input, `@@` a text that begins with `@`."""
-    if text is None:
-        raise Problem(f"{flag}: wants a value", MISUSED)
     if text.startswith("@@"):
         return text[1:]
     try:

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from rich.console import Console
@@ -10,6 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 CELL_LENGTH_MAX = 200
+COLUMNS_MAX = 6
+EMPTY: tuple[object, ...] = (None, "", "-", [], {})
 
 
 def show_json(answer: object) -> None:
@@ -28,19 +30,43 @@ def show_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Non
 
 
 def show_answer(answer: Mapping[str, Any]) -> None:
-    """Any operation's answer, readable: a line a field, a table for a list of objects."""
-    plain = {name: value for name, value in answer.items() if not _is_rows(value)}
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(style="bold")
-    table.add_column(overflow="fold")
-    for name, value in plain.items():
-        table.add_row(Text(name), Text(_whole(value)))
-    _console().print(table)
-    for name, value in answer.items():
+    """Any operation's answer, readable: a line a field, then each list of objects under its name."""
+    flat = dict(_flat(answer, ""))
+    _show_fields({name: value for name, value in flat.items() if not _is_rows(value)})
+    for name, value in flat.items():
         if _is_rows(value):
             print(f"\n{name}")
-            columns = dict.fromkeys(column for row in value for column in row)
-            show_table(value, [column for column in columns if any(row.get(column) is not None for row in value)])
+            _show_rows(value)
+
+
+def _flat(value: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    """Fields with those of objects inside, named `outer.inner`."""
+    for name, part in value.items():
+        if isinstance(part, dict) and part:
+            yield from _flat(cast("dict[str, Any]", part), f"{prefix}{name}.")
+        else:
+            yield prefix + name, part
+
+
+def _show_fields(fields: Mapping[str, Any]) -> None:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in fields.items():
+        table.add_row(Text(name), Text(_whole(value)))
+    _console().print(table)
+
+
+def _show_rows(rows: Sequence[Mapping[str, Any]]) -> None:
+    """A table while it is narrow enough to be read, else a block for each row without its empty fields."""
+    columns = dict.fromkeys(column for row in rows for column in row)
+    filled = [column for column in columns if any(row.get(column) not in EMPTY for row in rows)]
+    if len(filled) <= COLUMNS_MAX:
+        show_table(rows, filled)
+        return
+    for number, row in enumerate(rows, start=1):
+        print(f"{number}.")
+        _show_fields({name: value for name, value in _flat(row, "") if value not in EMPTY})
 
 
 def shown(value: object) -> str:

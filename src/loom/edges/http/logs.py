@@ -58,6 +58,6 @@ def log_to_stderr(level: str = "INFO") -> None:
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(level)
-    # These repeat each request, with its path or its headers.
-    for name in ("uvicorn.access", "mcp", "httpx", "httpx2", "httpcore", "httpcore2"):
+    # These repeat each request, with its path or its headers, or what `loom serve` says itself.
+    for name in ("uvicorn.access", "uvicorn.error", "mcp", "httpx", "httpx2", "httpcore", "httpcore2"):
         logging.getLogger(name).setLevel(logging.WARNING)

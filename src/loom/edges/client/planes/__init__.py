@@ -13,6 +13,7 @@ from loom.edges.client.running import AsyncRun, Run
 REPEATS = Repeats(
     reads=frozenset(
         {
+            "memory.export",
             "memory.get",
             "memory.history",
             "memory.list",
