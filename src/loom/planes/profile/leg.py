@@ -23,8 +23,15 @@ WORDS, MEANING = "words", "meaning"
 CANDIDATES_MIN = 50
 """Hits taken from each index, before expired ones are left out; more when more are asked for."""
 
-NEARNESS_MIN = 0.35
-"""How much nearer than unrelated texts a section must be, to match by meaning alone."""
+NEARNESS_MIN = -0.42
+COSINE_MIN = 0.3
+"""How near a section must be to match by meaning alone: against unrelated texts of its space, and in any space.
+
+A short question is further from any section than two texts are from each other,
+hence below 0. With the built-in model (0.56): of 16 questions about a profile
+of 7 sections 13 reach the right one by meaning, 8 % of the wrong ones are
+reached, and none by 11 questions about something else.
+"""
 
 EXCERPT_CHARACTERS = 1000
 
@@ -76,8 +83,12 @@ def meaning(tx: Transaction, question: Question, namespace: str) -> Iterator[Mat
         max(CANDIDATES_MIN, question.top_k),
         allowed(tx, question, namespace),
     )
-    near = (hit for hit in found if nearness(hit.score, question.random_cosine) >= NEARNESS_MIN)
-    return (Match(hit.item_id, MEANING, hit.score) for hit in near)
+    return (Match(hit.item_id, MEANING, hit.score) for hit in found if is_near(hit.score, question.random_cosine))
+
+
+def is_near(cosine: float, random_cosine: float) -> bool:
+    """Whether a section answers a question of this cosine by its meaning."""
+    return cosine >= COSINE_MIN and nearness(cosine, random_cosine) >= NEARNESS_MIN
 
 
 def allowed(tx: Transaction, question: Question, namespace: str) -> Collection[int] | None:

@@ -56,10 +56,10 @@ def appended(section: Item | None, addition: str, separator: str) -> Draft:
     """
     attributes = kept(section)
     if section is None:
-        return draft(addition, attributes)
+        return draft(addition, attributes, field="addition")
     text = text_of(section)
-    _check_room(escaped_length(text) + escaped_length(separator) + escaped_length(addition), attributes)
-    return draft(text + separator + addition, attributes)
+    _check_room(escaped_length(text) + escaped_length(separator) + escaped_length(addition), attributes, "addition")
+    return draft(text + separator + addition, attributes, field="addition")
 
 
 def replaced(section: Item, old: str, new: str) -> Draft:
@@ -76,8 +76,8 @@ def replaced(section: Item, old: str, new: str) -> Draft:
     if count == 0:
         raise TextNotFound("old: the section does not hold this text; read it again", field="old")
     attributes = kept(section)
-    _check_room(escaped_length(text) + count * (escaped_length(new) - escaped_length(old)), attributes)
-    return draft(text.replace(old, new), attributes)
+    _check_room(escaped_length(text) + count * (escaped_length(new) - escaped_length(old)), attributes, "new")
+    return draft(text.replace(old, new), attributes, field="new")
 
 
 def escaped_length(text: str) -> int:
@@ -85,14 +85,14 @@ def escaped_length(text: str) -> int:
     return len(encoded(text)) - 2
 
 
-def _check_room(escaped: int, attributes: Attributes) -> None:
-    """TooLong when a text of `escaped` characters, quotes not counted, has no room."""
+def _check_room(escaped: int, attributes: Attributes, field: str) -> None:
+    """TooLong, which names `field`, when a text of `escaped` characters, quotes not counted, has no room."""
     limit = TEXT_LENGTH_MAX if attributes.char_limit is None else attributes.char_limit
     if escaped + 2 > limit:
         raise TooLong(
-            f"value: the section would have {escaped + 2} characters when encoded, its cap is {limit}; "
+            f"{field}: the section would have {escaped + 2} characters when encoded, its cap is {limit}; "
             "shorten it, or raise char_limit with profile.set",
-            field="value",
+            field=field,
             value_length=escaped + 2,
             char_limit=limit,
         )
