@@ -14,6 +14,7 @@ TOUCH = """
 INSERT INTO namespace (org, name, kind, description, created_at, last_version)
 VALUES (:org, :name, :kind, '', :created_at, :version)
 ON CONFLICT (org, name) DO UPDATE SET last_version = excluded.last_version
+WHERE excluded.last_version > namespace.last_version
 """
 
 READ = """

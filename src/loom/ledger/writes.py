@@ -197,6 +197,11 @@ def insert_version(tx: Transaction, item_id: int, version: Version) -> None:
     tx.run(PUT_VERSION, **_version_params(item_id, version))
 
 
+def supersede(tx: Transaction, item: Item) -> None:
+    """Mark the item's live version as followed by a newer one."""
+    tx.run(SET_STATUS, item_id=item.item_id, version=item.head.version, status=SUPERSEDED)
+
+
 def insert_item(tx: Transaction, before: Item | None, item: Item) -> None:
     """Store an item as it is and bring its indexes in step: what an import does last."""
     _put_item(tx, item)
@@ -206,7 +211,7 @@ def insert_item(tx: Transaction, before: Item | None, item: Item) -> None:
 
 def _add_head(tx: Transaction, current: Item | None, item: Item) -> None:
     if current is not None and current.status == LIVE:
-        tx.run(SET_STATUS, item_id=item.item_id, version=current.head.version, status=SUPERSEDED)
+        supersede(tx, current)
     tx.run(PUT_VERSION, **_version_params(item.item_id, item.head))
     _put_item(tx, item)
     namespaces.touch(tx, item.place.namespace, item.head.version)

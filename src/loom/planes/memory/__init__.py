@@ -15,6 +15,7 @@ from loom.planes.memory.ops_many import SET_MANY
 from loom.planes.memory.ops_read import GET, HISTORY
 from loom.planes.memory.ops_remove import DELETE, DELETE_VERSION, REDACT, RESTORE
 from loom.planes.memory.ops_search import LEG, NEXT_PAGE, SEARCH
+from loom.planes.memory.ops_transfer import EXPORT, IMPORT
 from loom.planes.memory.ops_write import SET, UPDATE
 from loom.planes.memory.sweeps import SWEEPS
 
@@ -38,4 +39,6 @@ OPS = (
     RESTORE,
     DELETE_VERSION,
     REDACT,
+    EXPORT,
+    IMPORT,
 )
