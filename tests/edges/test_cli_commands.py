@@ -10,6 +10,7 @@ import pytest
 from cli_kit import SmallServer
 
 from loom import config
+from loom.edges.cli import imports
 from loom.edges.cli.launch import server_url
 from loom.edges.cli.main import main
 from loom.edges.cli.problem import Problem
@@ -118,6 +119,14 @@ def test_refused_lines_are_named_by_number(server: SmallServer, tmp_path: Path, 
         ],
     }
     assert [line["key"] for line in server.store.lines] == ["a", "b"]
+
+
+def test_a_batch_has_few_lines_and_few_characters() -> None:
+    lengths = [1] * 501 + [imports.BATCH_LENGTH_MAX + 5] + [imports.BATCH_LENGTH_MAX // 2] * 3
+    lines = [imports.Line(number, {}, length) for number, length in enumerate(lengths, start=1)]
+    found = [[line.number for line in batch] for batch in imports.batches(lines)]
+    assert [len(batch) for batch in found] == [500, 1, 1, 2, 1]
+    assert [number for batch in found for number in batch] == [line.number for line in lines]
 
 
 def test_a_failed_export_leaves_the_old_file(server: SmallServer, tmp_path: Path, capsys: Printed) -> None:

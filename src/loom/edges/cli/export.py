@@ -20,13 +20,15 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Declare the flags."""
     add_common(parser)
     parser.add_argument("file", help="the file to write, - for standard output")
-    parser.add_argument("--namespace", help="only this namespace")
+    parser.add_argument("--namespace", help="only this namespace; without it, all that you reach")
     parser.add_argument("--org", help="the org to export")
 
 
 def run(args: argparse.Namespace, compose: LoadCompose) -> int:
     """Export to a file that appears whole or not at all."""
-    scope = {name: value for name, value in (("namespace", args.namespace), ("org", args.org)) if value}
+    scope: dict[str, object] = {"namespace": args.namespace} if args.namespace else {"all_namespaces": True}
+    if args.org:
+        scope["org"] = args.org
     with opened(compose, args.url) as shell:
         if args.file == "-":
             count = _write(pages(shell, scope), lambda line: print(line))  # noqa: PLW0108  # print takes more than a line
@@ -39,7 +41,7 @@ def run(args: argparse.Namespace, compose: LoadCompose) -> int:
     return 0
 
 
-def pages(shell: Shell, scope: Mapping[str, str]) -> Iterator[Page]:
+def pages(shell: Shell, scope: Mapping[str, object]) -> Iterator[Page]:
     """Every page of memory.export, in order."""
     cursor = ""
     while True:
@@ -58,7 +60,7 @@ def _write(found: Iterable[Page], write: Callable[[str], object]) -> int:
             for line in lines:
                 write(json.dumps(line, ensure_ascii=False, separators=(",", ":")))
             count += len(lines)
-            bar.update(task, completed=count, total=total)
+            bar.update(task, completed=count, total=max(total, count) if total else None)
     return count
 
 

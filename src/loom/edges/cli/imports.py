@@ -7,20 +7,36 @@ short is finished by running it again.
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 from loom.edges.cli.output import show_json
 from loom.edges.cli.problem import FAILED, Problem
 from loom.edges.cli.shell import LoadCompose, Shell, add_common, opened
 from loom.edges.cli.transfer import LINES_MAX, progress
+from loom.errors import BodyTooLarge
 
 REFUSALS_SHOWN_MAX = 20
 
-Numbered = tuple[int, Mapping[str, Any]]
-"""A line's number, from 1, and the object it holds."""
+BATCH_LENGTH_MAX = 1_000_000
+"""Characters of one call's lines, about: below the server's limit on a body, whatever alphabet they are in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line that holds an object.
+
+    Attributes:
+        number: its place in the file, from 1.
+        content: the object.
+        length: its length as text, characters.
+    """
+
+    number: int
+    content: Mapping[str, Any]
+    length: int
 
 
 @dataclass
@@ -72,36 +88,48 @@ def _import(shell: Shell, file: TextIO, total: int | None, outcome: Outcome) -> 
     with progress() as bar:
         task = bar.add_task("importing", total=total)
         for batch in batches(parsed(file, outcome)):
-            answer = shell.call("memory.import", {"lines": [line for _, line in batch]})
-            outcome.imported += int(answer["imported"])
-            outcome.unchanged += int(answer["unchanged"])
-            outcome.refused += [(batch[each["line"]][0], str(each["reason"])) for each in answer["refused"]]
-            bar.update(task, completed=batch[-1][0])
+            _send(shell, batch, outcome)
+            bar.update(task, completed=batch[-1].number)
 
 
-def parsed(file: Iterable[str], outcome: Outcome) -> Iterator[Numbered]:
+def _send(shell: Shell, batch: Sequence[Line], outcome: Outcome) -> None:
+    try:
+        answer = shell.call("memory.import", {"lines": [line.content for line in batch]})
+    except BodyTooLarge as error:
+        if len(batch) > 1:
+            raise
+        outcome.refused.append((batch[0].number, error.message))
+        return
+    outcome.imported += int(answer["imported"])
+    outcome.unchanged += int(answer["unchanged"])
+    outcome.refused += [(batch[each["line"]].number, str(each["reason"])) for each in answer["refused"]]
+
+
+def parsed(file: Iterable[str], outcome: Outcome) -> Iterator[Line]:
     """The objects of a file with their line numbers; what is not an object is refused here. Empty lines are passed."""
     for number, text in enumerate(file, start=1):
         if not text.strip():
             continue
         try:
-            line = json.loads(text)
+            content = json.loads(text)
         except ValueError:
-            line = None
-        if isinstance(line, dict):
-            yield number, line
+            content = None
+        if isinstance(content, dict):
+            yield Line(number, cast("dict[str, Any]", content), len(text))
         else:
             outcome.refused.append((number, "is not a JSON object"))
 
 
-def batches(lines: Iterable[Numbered]) -> Iterator[list[Numbered]]:
-    """Lines in lists of at most 500."""
-    batch: list[Numbered] = []
+def batches(lines: Iterable[Line]) -> Iterator[list[Line]]:
+    """Lines in lists of at most 500, and of about a million characters; a longer line stands alone."""
+    batch: list[Line] = []
+    length = 0
     for line in lines:
-        batch.append(line)
-        if len(batch) == LINES_MAX:
+        if batch and (len(batch) == LINES_MAX or length + line.length > BATCH_LENGTH_MAX):
             yield batch
-            batch = []
+            batch, length = [], 0
+        batch.append(line)
+        length += line.length
     if batch:
         yield batch
 
