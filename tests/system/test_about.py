@@ -1,0 +1,76 @@
+"""ops.health and ops.capabilities."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from fakes import Core, CoreOf
+from loom import __version__, federation, system
+from loom.jobs.handlers import Bench
+from loom.ledger import embedding
+from loom.planes import profile
+
+
+def is_valid(schema: dict[str, Any], value: Any) -> bool:
+    return Draft202012Validator(schema).is_valid(value)  # pyright: ignore[reportUnknownMemberType]  # untyped library
+
+
+@pytest.fixture
+def core(core_of: CoreOf) -> Core:
+    made = core_of([], embedding.JOBS, profile.LATE)
+    registry = system.registry([*profile.OPS, *federation.ops([profile.LEG])])
+    return replace(made, dispatcher=replace(made.dispatcher, registry=registry))
+
+
+def test_health_says_how_the_parts_are(core: Core) -> None:
+    answer = core.call("ops.health")
+    assert answer == {
+        "status": "ok",
+        "server_version": __version__,
+        "embedder_ok": True,
+        "jobs_waiting": 0,
+        "degraded": [],
+    }
+    core.call("profile.append", label="x", addition="y")
+    core.embedder.off.set()
+    answer = core.call("ops.health")
+    assert (answer["status"], answer["degraded"], answer["jobs_waiting"]) == ("degraded", ["embedder"], 1)
+
+
+def test_the_index_lists_every_operation(core: Core) -> None:
+    answer = core.call("ops.capabilities")
+    assert answer["server_version"] == __version__
+    names = [op["name"] for op in answer["ops"]]
+    assert names == sorted(names)
+    assert {"ops.capabilities", "ops.health", "profile.set", "search.query", "token.mint", "namespace.list"} <= set(
+        names
+    )
+    by_name = {op["name"]: op for op in answer["ops"]}
+    assert by_name["search.query"]["mcp_tool"] == "loom_search"
+    assert by_name["search.query"]["toolsets"] == ["all", "default"]
+    assert by_name["profile.set"]["toolsets"] == []
+    assert by_name["profile.set"]["raises"] == ["DENIED", "KIND_CONFLICT", "LOCKED", "SHA_MISMATCH", "TOO_LONG"]
+    for op in answer["ops"]:
+        for schema in (op["input_schema"], op["output_schema"]):
+            Draft202012Validator.check_schema(schema)
+            assert schema["type"] == "object"
+
+
+def test_examples_and_answers_fit_their_schemas(core: Core) -> None:
+    for name in ("profile.set", "profile.append", "profile.replace", "profile.render", "search.query", "ops.health"):
+        op = core.dispatcher.registry.named(name)
+        schemas = next(view for view in core.call("ops.capabilities")["ops"] if view["name"] == name)
+        sent: dict[str, Any] = {"org": "dev", "namespace": "local", "agent": "claude", **op.example}
+        assert is_valid(schemas["input_schema"], sent)
+        assert is_valid(schemas["output_schema"], core.call(name, **sent))
+
+
+def test_kept_answers_are_forgotten_after_their_time(core: Core) -> None:
+    core.call("profile.append", key="k", label="x", addition="y")
+    core.clock.step(hours=25)
+    for sweep in system.SWEEPS:
+        sweep(Bench(core.database, core.embedder, core.clock), "dev")
+    with core.database.transaction("dev", write=False) as tx:
+        assert tx.rows("SELECT op FROM idempotency WHERE org = :org") == []
