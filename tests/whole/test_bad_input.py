@@ -2,11 +2,12 @@
 
 import copy
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from running import Server
+from running import Server, running
 
 pytestmark = pytest.mark.slow
 
@@ -96,11 +97,14 @@ def test_a_required_field_may_not_be_left_out_or_null(server: Server, examples: 
         for field in set(op["input_schema"].get("required", [])) - set(IDENTITY):
             body = base_of(op, examples)
             refused(server, op["name"], {name: value for name, value in body.items() if name != field}, field)
-            refused(server, op["name"], {**body, field: None}, field)
+            if types_of(op["input_schema"]["properties"][field], op["input_schema"]):
+                refused(server, op["name"], {**body, field: None}, field)
 
 
 def test_every_text_is_bounded(server: Server, examples: dict[str, Any]) -> None:
     long = "x" * 3_000_000
+    edited = base_of({"name": "profile.replace"}, examples)
+    server.call("profile.set", **{name: edited[name] for name in ("namespace", "agent", "label")}, value=edited["old"])
     for op in capabilities(server):
         schema = op["input_schema"]
         for field, part in schema["properties"].items():
@@ -144,12 +148,18 @@ def test_empty_where_a_text_is_needed(server: Server, examples: dict[str, Any]) 
     refused(server, "search.query", {**base_of(by_name["search.query"], examples), "query": " \n\t "}, "query")
 
 
-def test_every_example_works_and_unknown_fields_are_named(server: Server, examples: dict[str, Any]) -> None:
-    for op in capabilities(server):
-        body = copy.deepcopy(base_of(op, examples))
-        answer = server.http.post(f"/v1/{op['name']}", json={**body, "colour": "x"})
-        if answer.status_code == 200:
-            assert answer.json()["ignored_args"] == ["colour"], op["name"]
-        else:
-            assert 400 <= answer.status_code < 500, f"{op['name']}: {answer.text[:300]}"
-            assert answer.json()["detail"]["code"] in {error["code"] for error in op["raises"]} | {"NOT_FOUND"}
+def test_every_example_works_and_unknown_fields_are_named(examples: dict[str, Any], tmp_path: Path) -> None:
+    with running(tmp_path / "home", embedder="hashing") as own:
+        every = capabilities(own)
+        for op in sorted(every, key=lambda op: op["name"] == "token.mint"):  # which ends access without a token
+            example_holds(own, op, examples)
+
+
+def example_holds(server: Server, op: dict[str, Any], examples: dict[str, Any]) -> None:
+    body = copy.deepcopy(base_of(op, examples))
+    answer = server.http.post(f"/v1/{op['name']}", json={**body, "colour": "x"})
+    if answer.status_code == 200:
+        assert answer.json()["ignored_args"] == ["colour"], op["name"]
+    else:
+        assert 400 <= answer.status_code < 500, f"{op['name']}: {answer.text[:300]}"
+        assert answer.json()["detail"]["code"] in op["raises"], op["name"]

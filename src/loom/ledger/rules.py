@@ -136,11 +136,12 @@ def item_id_of(memory_id: str) -> int | None:
     return number if number < 1 << 63 else None
 
 
-def draft(value: Json, attributes: Attributes, session_id: str = "-", run_id: str = "-") -> Draft:
+def draft(value: Json, attributes: Attributes, session_id: str = "-", run_id: str = "-", field: str = "value") -> Draft:
     """A value ready to be written.
 
     The one rule that every write path passes: the cap on the encoded length,
-    and that a profile section is a text.
+    and that a profile section is a text. `field` is the request's field that a
+    refusal names.
 
     Raises:
         TooLong: the encoded value is over `char_limit`.
@@ -148,14 +149,14 @@ def draft(value: Json, attributes: Attributes, session_id: str = "-", run_id: st
     """
     sized = measured(value)
     if attributes.memory_type == PROFILE and not isinstance(value, str):
-        raise Rejected("value: a profile section is a text", field="value")
+        raise Rejected(f"{field}: a profile section is a text", field=field)
     if attributes.source_trace.startswith(DELETED_VERSION_TRACE):
         raise Rejected(f"source_trace: may not begin with {DELETED_VERSION_TRACE}", field="source_trace")
     limit = attributes.char_limit
     if limit is not None and sized.length > limit:
         raise TooLong(
-            f"value: {sized.length} characters when encoded, the cap is {limit}; shorten it or raise char_limit",
-            field="value",
+            f"{field}: {sized.length} characters when encoded, the cap is {limit}; shorten it or raise char_limit",
+            field=field,
             value_length=sized.length,
             char_limit=limit,
         )

@@ -201,7 +201,7 @@ def test_append_keeps_cap_trace_and_tags(core: Core) -> None:
     assert row_of(core, "x").head.attributes.source_trace == "chat"
     with pytest.raises(TooLong) as raised:
         core.call("profile.append", label="x", addition="c" * 16)
-    assert raised.value.extras == {"field": "value", "value_length": 24, "char_limit": 20}
+    assert raised.value.extras == {"field": "addition", "value_length": 24, "char_limit": 20}
     assert text(core, "x") == "a\nb"
 
 

@@ -23,6 +23,8 @@ EMBED_TIMEOUT_S = 5.0
 """How long a write waits for the embedder before it leaves the vectors to a job."""
 
 EMBEDDER = "embedder"
+SEPARATOR_LENGTH_MAX = 1024
+SOURCE_TRACE_LENGTH_MAX = 2000
 
 
 class SetRequest(Request):
@@ -38,8 +40,9 @@ class SetRequest(Request):
     source_trace: Annotated[
         str,
         Field(
+            max_length=SOURCE_TRACE_LENGTH_MAX,
             description="Says where the text comes from; may not begin with memory.delete_version:, which marks a "
-            "version that was taken away."
+            "version that was taken away.",
         ),
     ] = ""
     if_match_sha256: Annotated[
@@ -67,7 +70,11 @@ class AppendRequest(Request):
     ]
     addition: Annotated[str, Field(description="Text to put after what the section holds.")]
     separator: Annotated[
-        str, Field(description="Text between what was there and the addition; left out of a section that is new.")
+        str,
+        Field(
+            max_length=SEPARATOR_LENGTH_MAX,
+            description="Text between what was there and the addition; left out of a section that is new.",
+        ),
     ] = "\n"
 
 
