@@ -102,7 +102,7 @@ def _send(shell: Shell, batch: Sequence[Line], outcome: Outcome) -> None:
         return
     outcome.imported += int(answer["imported"])
     outcome.unchanged += int(answer["unchanged"])
-    outcome.refused += [(batch[each["line"]].number, str(each["reason"])) for each in answer["refused"]]
+    outcome.refused += [(batch[int(each["line"])].number, str(each["reason"])) for each in answer["refused"]]
 
 
 def parsed(file: Iterable[str], outcome: Outcome) -> Iterator[Line]:
