@@ -118,7 +118,7 @@ def test_work_asked_for_again_while_it_is_done_is_done_again(bench: Bench) -> No
     assert waiting(bench) == 0
 
 
-def test_a_woken_org_is_served_at_once(bench: Bench) -> None:
+def test_a_woken_org_is_served_soon(bench: Bench) -> None:
     seen = Seen()
     worker = made(bench, {"one": seen})
     worker.start()

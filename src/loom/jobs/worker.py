@@ -1,6 +1,6 @@
 """Does what calls left for later, in threads of its own.
 
-One thread takes jobs: at once for an org that was just written to, and from
+One thread takes jobs: soon for an org that was just written to, and from
 time to time for every org, since another process or a crash may have left some.
 A second one hands on late notes every second. Neither ever dies of an error:
 a failed job is put back for later, and what went wrong is logged.
@@ -43,12 +43,15 @@ class Timing:
         sweep_s: the sweeps.
         maintain_s: the store's own upkeep.
         late_s: late notes.
+        gather_s: how long to wait after a write for more of them. Many writes in a row then make
+            one round of jobs, and do not meet a job of each one on the store's one writer.
     """
 
     poll_s: float = 5.0
     sweep_s: float = 60.0
     maintain_s: float = 300.0
     late_s: float = 1.0
+    gather_s: float = 0.2
 
 
 class Worker:
@@ -87,7 +90,7 @@ class Worker:
         )
 
     def wake(self, org: str) -> None:
-        """Look for the org's jobs at once; returns at once."""
+        """Look for the org's jobs soon; returns at once."""
         with self._changed:
             self._woken.add(org)
             self._changed.notify_all()
@@ -153,6 +156,8 @@ class Worker:
 
     def _run_jobs(self) -> None:
         while self._await_work():
+            if self._woken and self._stopped_within(self._timing.gather_s):
+                return
             for org in self._take_woken():
                 attempted("jobs", lambda org=org: self.work(org))
             for chore in self._chores:
