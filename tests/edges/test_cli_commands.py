@@ -195,6 +195,45 @@ def test_the_doctor_says_what_is_wrong(server: SmallServer, capsys: Printed, mon
     assert server.closed == 2
 
 
+@pytest.mark.parametrize(
+    ("argv", "shown"),
+    [
+        (("claude",), "claude mcp add --transport http --scope user loom http://127.0.0.1:7777/mcp\n"),
+        (("claude", "--stdio"), "claude mcp add --scope user loom -- loom mcp\n"),
+        (("codex", "--url", "http://there"), "codex mcp add loom --url http://there/mcp\n"),
+        (
+            ("codex", "--token"),
+            "codex mcp add loom --url http://127.0.0.1:7777/mcp --bearer-token-env-var LOOM_TOKEN\n",
+        ),
+    ],
+)
+def test_connect_prints_a_command(server: SmallServer, capsys: Printed, argv: tuple[str, ...], shown: str) -> None:
+    assert loom("connect", *argv) == 0
+    assert capsys.readouterr().out == shown
+    assert server.settings == []
+
+
+def test_connect_prints_a_file_without_the_token(
+    server: SmallServer, capsys: Printed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOOM_TOKEN", "hush")
+    assert loom("connect", "vscode", "--token") == 0
+    place, _, text = capsys.readouterr().out.partition("\n")
+    assert (place, "hush" in text) == ("# .vscode/mcp.json", False)
+    entry = json.loads(text)["servers"]["loom"]
+    assert (entry["type"], entry["url"]) == ("http", "http://127.0.0.1:7777/mcp")
+    assert loom("connect", "cursor", "--stdio", "--url", "http://there") == 0
+    entry = json.loads(capsys.readouterr().out.partition("\n")[2])["mcpServers"]["loom"]
+    assert entry == {"command": "loom", "args": ["mcp", "--url", "http://there"]}
+    assert server.settings == []
+
+
+def test_a_url_without_a_scheme_is_misuse(server: SmallServer, capsys: Printed) -> None:
+    assert loom("call", "note.get", "--key", "a", "--url", "there:7777") == 2
+    assert "must begin with http://" in capsys.readouterr().err
+    assert server.settings == []
+
+
 def test_version(server: SmallServer, capsys: Printed) -> None:
     assert loom("version", "--json") == 0
     assert {"loom", "python", "apsw"} <= set(json.loads(capsys.readouterr().out))

@@ -81,7 +81,10 @@ def load_settings(home: Path | None = None, **flags: object) -> Settings:
     except config.BadSettings as error:
         raise Problem(str(error), MISUSED) from None
     given = {name: value for name, value in flags.items() if value is not None}
-    return settings.model_copy(update=given)
+    settings = settings.model_copy(update=given)
+    if settings.url and not settings.url.startswith(("http://", "https://")):
+        raise Problem("the server's URL must begin with http:// or https://", MISUSED)
+    return settings
 
 
 def composed(load: LoadCompose) -> Compose:

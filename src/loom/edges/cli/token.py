@@ -8,6 +8,7 @@ from typing import Any
 from loom.edges.cli.output import show_json, show_table
 from loom.edges.cli.shell import LoadCompose, Shell, add_common, opened
 
+ALWAYS = ("token_id", "name", "role")
 COLUMNS = ("token_id", "name", "role", "org", "namespaces", "created_at", "expires_at", "last_used_at", "revoked_at")
 
 
@@ -66,7 +67,8 @@ def _list(args: argparse.Namespace, shell: Shell) -> None:
     if args.json:
         show_json(answer)
     else:
-        show_table(answer["tokens"], COLUMNS)
+        rows = answer["tokens"]
+        show_table(rows, [column for column in COLUMNS if column in ALWAYS or any(row.get(column) for row in rows)])
 
 
 def _revoke(args: argparse.Namespace, shell: Shell) -> None:

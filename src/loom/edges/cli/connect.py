@@ -1,0 +1,70 @@
+"""`loom connect CLIENT`: the configuration that a coding agent needs, printed."""
+
+import argparse
+import json
+
+from loom.edges.cli.launch import server_url
+from loom.edges.cli.shell import LoadCompose, load_settings
+
+CLIENTS = ("claude", "codex", "cursor", "vscode")
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags."""
+    parser.add_argument("client", choices=CLIENTS, help="the agent to connect")
+    parser.add_argument("--url", help="the server (LOOM_URL, or the one of this machine)")
+    parser.add_argument("--token", action="store_true", help="send the token that LOOM_TOKEN holds")
+    parser.add_argument("--stdio", action="store_true", help="through `loom mcp`, which carries session and project")
+
+
+def run(args: argparse.Namespace, compose: LoadCompose) -> int:
+    """Print where the configuration goes, and the configuration."""
+    del compose
+    url = server_url(load_settings(url=args.url)) + "/mcp"
+    print({"claude": claude, "codex": codex, "cursor": cursor, "vscode": vscode}[args.client](url, args))
+    return 0
+
+
+def claude(url: str, args: argparse.Namespace) -> str:
+    """A command for Claude Code."""
+    if args.stdio:
+        token = ' -e LOOM_TOKEN="$LOOM_TOKEN"' if args.token else ""
+        return f"claude mcp add --scope user loom{token} -- loom mcp{_to(args)}"
+    header = ' --header "Authorization: Bearer $LOOM_TOKEN"' if args.token else ""
+    return f"claude mcp add --transport http --scope user loom {url}{header}"
+
+
+def codex(url: str, args: argparse.Namespace) -> str:
+    """A command for Codex."""
+    if args.stdio:
+        token = ' --env LOOM_TOKEN="$LOOM_TOKEN"' if args.token else ""
+        return f"codex mcp add loom{token} -- loom mcp{_to(args)}"
+    return f"codex mcp add loom --url {url}" + (" --bearer-token-env-var LOOM_TOKEN" if args.token else "")
+
+
+def cursor(url: str, args: argparse.Namespace) -> str:
+    """A file for Cursor."""
+    return "# ~/.cursor/mcp.json\n" + _json({"mcpServers": {"loom": _entry(url, args)}})
+
+
+def vscode(url: str, args: argparse.Namespace) -> str:
+    """A file for VS Code, which wants the kind of the connection named."""
+    kind = {"type": "stdio" if args.stdio else "http"}
+    return "# .vscode/mcp.json\n" + _json({"servers": {"loom": kind | _entry(url, args)}})
+
+
+def _entry(url: str, args: argparse.Namespace) -> dict[str, object]:
+    secret = "${env:LOOM_TOKEN}"
+    if args.stdio:
+        entry: dict[str, object] = {"command": "loom", "args": ["mcp", *_to(args).split()]}
+        return entry | ({"env": {"LOOM_TOKEN": secret}} if args.token else {})
+    entry = {"url": url}
+    return entry | ({"headers": {"Authorization": f"Bearer {secret}"}} if args.token else {})
+
+
+def _to(args: argparse.Namespace) -> str:
+    return f" --url {args.url}" if args.url else ""
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=2)
