@@ -54,12 +54,12 @@ def vscode(url: str, args: argparse.Namespace) -> str:
 
 
 def _entry(url: str, args: argparse.Namespace) -> dict[str, object]:
-    secret = "${env:LOOM_TOKEN}"
+    variable = "${env:LOOM_TOKEN}"
     if args.stdio:
         entry: dict[str, object] = {"command": "loom", "args": ["mcp", *_to(args).split()]}
-        return entry | ({"env": {"LOOM_TOKEN": secret}} if args.token else {})
+        return entry | ({"env": {"LOOM_TOKEN": variable}} if args.token else {})
     entry = {"url": url}
-    return entry | ({"headers": {"Authorization": f"Bearer {secret}"}} if args.token else {})
+    return entry | ({"headers": {"Authorization": f"Bearer {variable}"}} if args.token else {})
 
 
 def _to(args: argparse.Namespace) -> str:
