@@ -21,6 +21,13 @@ NONE = "-"
 IDENTITY_LENGTH_MAX = 256
 
 
+Identity = Annotated[
+    str,
+    Field(json_schema_extra={"maxLength": IDENTITY_LENGTH_MAX, "pattern": "^[^\\x00-\\x1f\\x7f-\\x9f]*$"}),
+]
+"""An identity value as schemas show it; `ops.identity` checks it, after filling it in."""
+
+
 class Request(BaseModel):
     """Base of every operation's input: who calls, and where the row belongs.
 
@@ -30,24 +37,26 @@ class Request(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
-    org: Annotated[str, Field(description="The tenant. Filled from the token, or the install's own.")]
-    namespace: Annotated[str, Field(description="The namespace to read or write.")]
-    agent: Annotated[str, Field(description="The agent that reads or writes; '-' or '*' for any where rows are read.")]
-    user_id: Annotated[str, Field(description="The end user the row is about; '-' for none.")] = NONE
-    session_id: Annotated[str, Field(description="The conversation the row comes from; '-' for none.")] = NONE
-    run_id: Annotated[str, Field(description="The agent run or task this call is part of; '-' for none.")] = NONE
+    org: Annotated[Identity, Field(description="The tenant. Filled from the token, or the install's own.")]
+    namespace: Annotated[Identity, Field(description="The namespace to read or write.")]
+    agent: Annotated[
+        Identity, Field(description="The agent that reads or writes; '-' or '*' for any where rows are read.")
+    ]
+    user_id: Annotated[Identity, Field(description="The end user the row is about; '-' for none.")] = NONE
+    session_id: Annotated[Identity, Field(description="The conversation the row comes from; '-' for none.")] = NONE
+    run_id: Annotated[Identity, Field(description="The agent run or task this call is part of; '-' for none.")] = NONE
 
 
 class OpenRequest(Request):
     """Base for operations that do not need to know which agent calls."""
 
-    agent: Annotated[str, Field(description="The agent that reads or writes; '-' or '*' for any.")] = NONE
+    agent: Annotated[Identity, Field(description="The agent that reads or writes; '-' or '*' for any.")] = NONE
 
 
 class ServerRequest(OpenRequest):
     """Base for operations about the server or the org, which need no namespace."""
 
-    namespace: Annotated[str, Field(description="Not needed here; '-' for none.")] = NONE
+    namespace: Annotated[Identity, Field(description="Not needed here; '-' for none.")] = NONE
 
 
 IDENTITY_FIELDS = ("org", "namespace", "agent", "user_id", "session_id", "run_id")
