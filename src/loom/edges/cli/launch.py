@@ -24,8 +24,13 @@ def server_url(settings: Settings) -> str:
     """Where the server of these settings answers."""
     if settings.url:
         return settings.url.rstrip("/")
-    host = ANY_ADDRESS.get(settings.host, settings.host)
-    return f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
+    return local_url(settings.host, settings.port)
+
+
+def local_url(host: str, port: int) -> str:
+    """The URL under which this machine reaches a server that listens on `host`."""
+    name = ANY_ADDRESS.get(host, host)
+    return f"http://{f'[{name}]' if ':' in name else name}:{port}"
 
 
 def answers(url: str, path: str = "/readyz") -> bool:

@@ -11,6 +11,7 @@ from types import FrameType
 
 from loom.access.caller import LOCAL, Transport
 from loom.config import Settings, is_loopback
+from loom.edges.cli.launch import local_url
 from loom.edges.cli.problem import Problem
 from loom.edges.cli.shell import App, LoadCompose, build, load_settings
 from loom.edges.http import log_to_stderr, serve
@@ -88,8 +89,7 @@ def has_tokens(app: App) -> bool:
 def shown_url(listener: socket.socket) -> str:
     """The address as a person can open it."""
     host, port = listener.getsockname()[:2]
-    name = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104  # compared, not bound
-    return f"http://{name}:{port}"
+    return local_url(host, port)
 
 
 def _serve(app: App, settings: Settings, listener: socket.socket) -> None:
