@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from loom.access.caller import Role
 from loom.ledger.rules import LIVE, Item
-from loom.ops.fields import MEMORY_KEY_LENGTH_MAX, Instant, Tags, microseconds
+from loom.ops.fields import MEMORY_KEY_LENGTH_MAX, Instant, Tags, instant_or_none, microseconds
 from loom.ops.spec import IDENTITY_LENGTH_MAX, Answer, Context, Kind, Op, OpenRequest, Toolset
 from loom.planes.memory import handles, listing
 from loom.planes.memory.fields import MemoryTypes, ReadScopeField, json_value, reader_of
@@ -124,7 +124,7 @@ def list_memories(ctx: Context, request: ListRequest) -> ListAnswer:
     more = len(found) > len(page)
     place = listing.place_after(wanted.order, page[-1]) if more else After()
     return ListAnswer(
-        items=[listed(item, request.bodies, ctx.now_us) for item in page],
+        items=[listed(item, request.bodies, None if wanted.past else ctx.now_us) for item in page],
         count=len(page),
         total=total,
         total_exact=exact,
@@ -191,15 +191,16 @@ def within_budget(items: list[Item], bodies: str) -> list[Item]:
     return items
 
 
-def listed(item: Item, bodies: str, now_us: int) -> ListedMemory:
-    """One row as it is shown."""
+def listed(item: Item, bodies: str, now_us: int | None) -> ListedMemory:
+    """One row as it is shown now; without a moment, as it was when its version lived."""
     value = value_of(item.head)
     known = attributes_shown(item.head)
     has_value = item.head.value_text is not None
     return ListedMemory.model_validate(
         {
             **known,
-            "status": ending(item, now_us) if item.status != LIVE or not has_value else known["status"],
+            "status": LIVE if now_us is None else ending(item, now_us),
+            "expires_at": known["expires_at"] if now_us is None else instant_or_none(item.expires_at),
             "memory_key": item.memory_key,
             "memory_id": item.memory_id,
             "agent": item.place.agent,

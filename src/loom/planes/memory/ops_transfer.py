@@ -13,11 +13,14 @@ from loom.ledger import rules as ledger
 from loom.ledger import store, writes
 from loom.ledger.rules import LIVE, REDACTED, SUPERSEDED, Item, Version
 from loom.ops.fields import microseconds
-from loom.ops.spec import Answer, Context, Kind, Op, OpenRequest
+from loom.ops.spec import IDENTITY_LENGTH_MAX, Answer, Context, Kind, Op, OpenRequest
 from loom.planes.memory import handles, lines, rules
 from loom.planes.memory.lines import MemoryLine, NamespaceLine
 
 LINES_MAX = 500
+NAMESPACES_MAX = 100_000
+"""Namespaces that an export looks at."""
+
 EXPORT_CHARACTERS_MAX = 4_000_000
 """Characters of values in one answer, about; one line is always given."""
 
@@ -37,7 +40,10 @@ SELECT count(*) AS total FROM ledger_item
 WHERE org = :org AND (:every = 1 OR namespace IN (:namespaces))
 """
 
-NUMBERS = "SELECT version FROM ledger_version WHERE org = :org AND item_id = :item_id AND version IN (:numbers)"
+NUMBERS = """
+SELECT version, content_sha256 FROM ledger_version
+WHERE org = :org AND item_id = :item_id AND version IN (:numbers)
+"""
 
 LINE_SCHEMA = {"type": "array", "maxItems": LINES_MAX, "minItems": 1, "items": {"type": "object"}}
 
@@ -99,9 +105,17 @@ class ImportAnswer(Answer):
 
 
 class Cursor(BaseModel):
-    """Where an export goes on: at this item's versions below `before`, or after the item when that is 0."""
+    """Where an export goes on.
+
+    Attributes:
+        space: after the namespace of this name; None once every namespace was given.
+        item_id: at this item.
+        before: at its versions below this number; 0 for after the item.
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+    space: Annotated[str, Field(max_length=IDENTITY_LENGTH_MAX)] | None
 
     item_id: Annotated[int, Field(ge=0, lt=(1 << 63) - 1)]
     before: Annotated[int, Field(ge=0, lt=1 << 63)]
@@ -131,17 +145,27 @@ def export(ctx: Context, request: ExportRequest) -> ExportAnswer:
     row = ctx.tx.row(COUNT, **reach.params())
     total = cast("int", row["total"]) if row else 0
     found: list[BaseModel] = []
-    start = Cursor(item_id=0, before=0)
+    start = Cursor(space="", item_id=0, before=0)
     if request.cursor:
         start = handles.unpacked(Cursor, request.cursor, "cursor")
-    else:
-        found += [lines.namespace_line(one) for one in namespaces.listed(ctx.tx) if reach.holds(one.name)]
-    end = read_on(ctx, reach, start, found, request.limit)
+    end = spaces_on(ctx, reach, start, found, request.limit) or read_on(ctx, reach, start, found, request.limit)
     return ExportAnswer(
         lines=[cast("dict[str, JsonValue]", one.model_dump(mode="json")) for one in found],
         total=total,
         next_cursor=handles.packed(end) if end else "",
     )
+
+
+def spaces_on(ctx: Context, reach: Reach, start: Cursor, found: list[BaseModel], limit: int) -> Cursor | None:
+    """Add lines of namespaces to `found`, by name; where to go on, None when there are no more."""
+    if start.space is None:
+        return None
+    there = sorted(namespaces.listed(ctx.tx, most=NAMESPACES_MAX), key=lambda one: one.name)
+    left = [one for one in there if reach.holds(one.name) and one.name > start.space]
+    found += [lines.namespace_line(one) for one in left[:limit]]
+    if len(left) < limit:
+        return None
+    return start.model_copy(update={"space": left[limit - 1].name})
 
 
 def read_on(ctx: Context, reach: Reach, start: Cursor, found: list[BaseModel], limit: int) -> Cursor | None:
@@ -154,14 +178,14 @@ def read_on(ctx: Context, reach: Reach, start: Cursor, found: list[BaseModel], l
         while True:
             if len(found) >= limit or room < 0:
                 # The place before this line: within the item, or at its beginning.
-                return Cursor(item_id=item.item_id, before=before)
+                return Cursor(space=None, item_id=item.item_id, before=before)
             versions, more = slice_of(ctx, item, before)
             found.append(lines.memory_line(item, versions))
             room -= sum(version.value_length for version in versions)
             if not more:
                 break
             before = versions[-1].version
-    return Cursor(item_id=items[-1].item_id, before=0) if len(items) > limit else None
+    return Cursor(space=None, item_id=items[-1].item_id, before=0) if len(items) > limit else None
 
 
 def slice_of(ctx: Context, item: Item, before: int) -> tuple[Sequence[Version], bool]:
@@ -245,7 +269,7 @@ def import_memory(ctx: Context, line: MemoryLine) -> bool:
     if there is not None and line.status == REDACTED and number >= there.head.version:
         writes.redact(ctx.tx, there)
         return True
-    known = numbers_there(ctx, item_id, [version.version for version in versions]) if there else frozenset[int]()
+    known = numbers_there(ctx, item_id, versions) if there else frozenset[int]()
     new = [version for version in versions if version.version not in known]
     newer = there is None or number > there.head.version
     head = next((version for version in versions if version.version == number), None)
@@ -281,10 +305,18 @@ def same_row(ctx: Context, line: MemoryLine, item_id: int) -> Item | None:
     return there
 
 
-def numbers_there(ctx: Context, item_id: int, numbers: Sequence[int]) -> frozenset[int]:
-    """Which of these versions the store has."""
-    rows = ctx.tx.rows(NUMBERS, item_id=item_id, numbers=list(numbers)) if numbers else ()
-    return frozenset(cast("int", row["version"]) for row in rows)
+def numbers_there(ctx: Context, item_id: int, versions: Sequence[Version]) -> frozenset[int]:
+    """Which of these versions the store has.
+
+    Raises:
+        Rejected: it has one of them with another value, so it is another store's memory of the same name.
+    """
+    wanted = {version.version: version.content_sha256 for version in versions}
+    rows = ctx.tx.rows(NUMBERS, item_id=item_id, numbers=list(wanted)) if wanted else ()
+    known = {cast("int", row["version"]): cast("str", row["content_sha256"]) for row in rows}
+    if any(sha256 and wanted[number] and sha256 != wanted[number] for number, sha256 in known.items()):
+        raise Rejected("versions: one is here with another value; this is another memory", field="versions")
+    return frozenset(known)
 
 
 EXPORT = Op(
