@@ -122,7 +122,7 @@ def build(settings: Settings) -> App:
         StoreError: the store or the model's files cannot be used.
     """
     store, model = database(settings), embedder(settings)
-    bench = Bench(store, model, clock_us)
+    bench = Bench(store, model, clock_us, settings.tombstone_days)
     late = LateQueue(bench, {name: handler for part in (*PLANES, system) for name, handler in part.LATE.items()})
     sweeps = [sweep for part in (*PLANES, system) for sweep in part.SWEEPS]
     worker = Worker(bench, dict(embedding.JOBS), sweeps, late)

@@ -22,7 +22,8 @@ from loom.retrieval.recipes import RecipeName
 
 QUERY_CHARACTERS_MAX = 10_000
 TOP_K_MAX = 100
-PAGE_LENGTH_MAX = 4096
+PAGE_LENGTH_MAX = 540_000
+"""A handle carries its query, which can be long."""
 EMBEDDER = "embedder"
 
 EMPTY: Mapping[str, Mapping[str, Json]] = MappingProxyType(

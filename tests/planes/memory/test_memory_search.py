@@ -209,6 +209,14 @@ def test_a_handle_gives_no_rights(core: Core) -> None:
     assert all(key.startswith("ann") for key in keys(core.call("memory.next_page", page=narrow, user_id="ann")))
 
 
+def test_the_longest_search_has_a_next_page(core: Core) -> None:
+    fill(core, 5)
+    long: dict[str, Any] = {"query": "walrus " + "".join(chr(0x4E00 + n) for n in range(9_993))}
+    long["agents"] = ["claude"] + ["".join(chr(0x10000 + n * 7 + m) for m in range(256)) for n in range(99)]
+    answer = core.call("memory.search", top_k=2, **long)
+    assert len(core.call("memory.next_page", page=answer["next_page"])["results"]) == 2
+
+
 def packed(content: object) -> str:
     return base64.urlsafe_b64encode(zlib.compress(json.dumps(content).encode())).decode().rstrip("=")
 
@@ -218,7 +226,7 @@ HANDLES = [
     "x",
     "!!!!",
     "ü",
-    "A" * 70_000,
+    "A" * 600_000,
     packed([]),
     packed({"query": "q"}),
     packed(GOOD | {"top_k": 1000}),

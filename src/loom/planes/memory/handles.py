@@ -13,9 +13,9 @@ from pydantic import BaseModel, ValidationError
 
 from loom.errors import Rejected
 
-HANDLE_LENGTH_MAX = 64_000
-CONTENT_LENGTH_MAX = 200_000
-"""Bytes that a handle may unpack to: a query of 10,000 characters and its filters."""
+HANDLE_LENGTH_MAX = 540_000
+CONTENT_LENGTH_MAX = 400_000
+"""Bytes that a handle may unpack to: a query of 10,000 characters and its filters, all of them escaped."""
 
 Content = TypeVar("Content", bound=BaseModel)
 
