@@ -1,0 +1,186 @@
+"""No token reads a row outside its org, namespaces, user and session, by any operation, over HTTP and MCP."""
+
+import itertools
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from running import Server, running
+
+pytestmark = pytest.mark.slow
+
+ORGS, NAMESPACES, USERS, SESSIONS = ("o1", "o2"), ("n1", "n2"), ("-", "u1", "u2"), ("s1", "s2")
+MARK = re.compile(r"mark[a-z]\d+x")
+SCOPES = ("namespace", "own_user", "own_session")
+
+Call = Callable[[str, dict[str, Any]], str]
+"""From an operation and its arguments to the answer's text, refusals included."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One stored text and whose it is."""
+
+    mark: str
+    org: str
+    namespace: str
+    user: str
+    session: str
+
+
+@dataclass(frozen=True)
+class World:
+    """A filled server, its rows, and an admin token for each org."""
+
+    server: Server
+    rows: tuple[Row, ...]
+    admins: dict[str, str]
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Reach:
+    """A token to try."""
+
+    org: str
+    namespaces: tuple[str, ...] | None
+    user: str | None
+    session: str | None
+    scope: str
+    asked_user: str
+    asked_session: str
+    face: str
+
+    def may_see(self, row: Row) -> bool:
+        """What the promise is."""
+        if row.org != self.org or (self.namespaces is not None and row.namespace not in self.namespaces):
+            return False
+        if row.user == "-" or self.scope == "namespace":
+            return True
+        user, session = self.user or self.asked_user, self.session or self.asked_session
+        return row.user == user and (self.scope == "own_user" or row.session == session)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    home = tmp_path_factory.mktemp("isolation") / "home"
+    fast = {"embedder": "hashing", "reads_per_minute": "1000000", "writes_per_minute": "1000000"}
+    with running(home, **fast) as server:
+        rows: list[Row] = []
+        ids: list[str] = []
+        for number, (org, space, user, session) in enumerate(itertools.product(ORGS, NAMESPACES, USERS, SESSIONS)):
+            whose = {"org": org, "namespace": space, "user_id": user, "session_id": session, "agent": "writer"}
+            memory, section = f"markm{number}x", f"marks{number}x"
+            made = server.call("memory.set", **whose, memory_key=f"key/{session}", value=f"shared word {memory}")
+            server.call("profile.set", **whose, label=f"about {session}", value=f"shared word {section}")
+            ids.append(made["memory_id"])
+            rows += [Row(memory, org, space, user, session), Row(section, org, space, user, session)]
+        yield World(server, tuple(rows), {org: minted_here(home, org) for org in ORGS}, tuple(ids))
+
+
+def minted_here(home: Path, org: str) -> str:
+    """An admin token minted at the store itself, as its owner does."""
+    command = [sys.executable, "-m", "loom", "token", "mint", "admin", "--role", "admin", "--org", org, "--json"]
+    run = subprocess.run(command, env={"LOOM_HOME": str(home)}, capture_output=True, text=True, timeout=60, check=False)
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)["token"]
+
+
+def over_http(server: Server, token: str) -> Call:
+    bearer = {"Authorization": f"Bearer {token}"}
+    return lambda op, args: server.http.post(f"/v1/{op}", json=args, headers=bearer).text
+
+
+def over_mcp(server: Server, token: str) -> Call:
+    def call(op: str, args: dict[str, Any]) -> str:
+        async def ask() -> str:
+            headers = {"Authorization": f"Bearer {token}"}
+            async with (
+                httpx2.AsyncClient(headers=headers, timeout=60) as http,
+                Client(streamable_http_client(f"{server.url}/mcp", http_client=http)) as client,
+            ):
+                result = await client.call_tool("loom_op", {"op": op, "args": args})
+                return str(result.structured_content) + str(result.content)
+
+        return anyio.run(ask)
+
+    return call
+
+
+def reads(world: World, reach: Reach) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every way to read, aimed inside and outside of what the token reaches."""
+    who = {"agent": "reader", "user_id": reach.asked_user, "session_id": reach.asked_session}
+    for namespace in NAMESPACES:
+        where = {**who, "namespace": namespace}
+        for scope in ({}, {"read_scope": "namespace"}):
+            yield "memory.search", {**where, **scope, "query": "shared word", "top_k": 100}
+            yield "memory.list", {**where, **scope, "limit": 500}
+            yield "profile.render", {**where, **scope}
+        yield "memory.list", {**where, "memory_types": ["profile"], "contains": "mark"}
+        yield "memory.search", {**where, "query": "shared word", "top_k": 1, "namespace_scope": "all_mine"}
+        yield "search.query", {**where, "query": "shared word", "top_k": 100, "explain": True, "bodies": "full"}
+        yield "profile.activity", where
+        for session in SESSIONS:
+            yield "memory.get", {**where, "memory_key": f"key/{session}"}
+            yield "memory.history", {**where, "memory_key": f"key/{session}"}
+            yield "memory.update", {**where, "memory_key": f"key/{session}", "tags": ["x"], "if_match_sha256": "0" * 64}
+    for memory_id in world.ids[:: len(world.ids) // 6]:
+        yield "memory.history", {**who, "namespace": "n1", "memory_id": memory_id}
+    yield "memory.export", {**who, "namespace": "n1"}
+    yield "namespace.list", who
+
+
+REACHES = st.builds(
+    Reach,
+    org=st.sampled_from(ORGS),
+    namespaces=st.sampled_from([None, ("n1",), ("n2",), ("n1", "n2")]),
+    user=st.sampled_from([None, "u1", "u2"]),
+    session=st.sampled_from([None, "s1", "s2"]),
+    scope=st.sampled_from(SCOPES),
+    asked_user=st.sampled_from(USERS),
+    asked_session=st.sampled_from(("-", *SESSIONS)),
+    face=st.sampled_from(("http", "http", "mcp")),
+)
+
+
+@pytest.mark.timeout(400)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(reach=REACHES)
+def test_no_read_shows_a_row_outside_the_tokens_reach(world: World, reach: Reach) -> None:
+    pins = {"user_id": reach.user, "session_id": reach.session}
+    body = {
+        "name": "tried",
+        "role": "writer",
+        "pins": {name: value for name, value in pins.items() if value},
+        "namespaces": reach.namespaces,
+        "read_scope": reach.scope,
+    }
+    with world.server.client(world.admins[reach.org]) as admin:
+        answer = admin.post("/v1/token.mint", json=body)
+    assert answer.status_code == 200, answer.text
+    face = over_mcp if reach.face == "mcp" else over_http
+    call = face(world.server, answer.json()["token"])
+    by_mark = {row.mark: row for row in world.rows}
+    seen: set[str] = set()
+    for op, args in reads(world, reach):
+        for mark in MARK.findall(call(op, args)):
+            assert reach.may_see(by_mark[mark]), (op, args, by_mark[mark])
+            seen.add(mark)
+    shared = [row for row in world.rows if row.user == "-" and reach.may_see(row)]
+    asked_outside = {reach.user, reach.asked_user, "-", None} - {reach.user, "-", None} and reach.user
+    session_outside = reach.session and reach.asked_session not in ("-", reach.session)
+    if not asked_outside and not session_outside:
+        assert {row.mark for row in shared} <= seen
