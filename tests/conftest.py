@@ -11,7 +11,9 @@ from loom.jobs.handlers import Handler, LateHandler
 from loom.ops.spec import AnyOp
 from loom.storage.interface import Database
 from loom.storage.migrate import from_package
+from loom.storage.postgres import PostgresDatabase, PostgresSettings
 from loom.storage.sqlite import SqliteDatabase, SqliteSettings
+from postgres_server import TestServer, test_server
 
 
 @pytest.fixture
@@ -19,14 +21,28 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture(params=["sqlite"])
-def database(tmp_path: Path, clock: Clock) -> Iterator[Database]:
-    """An empty store whose stamps follow the test's clock."""
-    made = SqliteDatabase(
-        tmp_path / "store", from_package("loom"), SqliteSettings(synchronous="NORMAL", clock_ns=clock.nanoseconds)
-    )
-    yield made
-    made.close()
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[TestServer]:
+    """A PostgreSQL server, started when the first test asks."""
+    with test_server() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Database]:
+    """An empty store of each kind whose stamps follow the test's clock."""
+    migrations = from_package("loom")
+    if request.param == "sqlite":
+        settings = SqliteSettings(synchronous="NORMAL", clock_ns=clock.nanoseconds)
+        made: Database = SqliteDatabase(tmp_path / "store", migrations, settings)
+        yield made
+        made.close()
+        return
+    server: TestServer = request.getfixturevalue("postgres")
+    with server.migrated(migrations) as url:
+        made = PostgresDatabase(url, migrations, PostgresSettings(clock_ns=clock.nanoseconds))
+        yield made
+        made.close()
 
 
 @pytest.fixture

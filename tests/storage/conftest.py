@@ -4,15 +4,25 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from store_kit import Engine, SqliteEngine
+from store_kit import MIGRATIONS, Engine, PostgresEngine, SqliteEngine
 
 from loom.storage.interface import Database
+from postgres_server import TestServer
 
 
-@pytest.fixture(params=["sqlite"])
-def engine(tmp_path: Path) -> Engine:
+@pytest.fixture
+def postgres_url(postgres: TestServer) -> Iterator[str]:
+    """A database with the tables of `store_kit`."""
+    with postgres.migrated(MIGRATIONS) as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Engine:
     """A new, empty store of each kind."""
-    return SqliteEngine(tmp_path / "store")
+    if request.param == "sqlite":
+        return SqliteEngine(tmp_path / "store")
+    return PostgresEngine(request.getfixturevalue("postgres_url"))
 
 
 @pytest.fixture

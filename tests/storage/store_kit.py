@@ -12,6 +12,7 @@ import numpy as np
 from loom.storage.indexes import IndexedText, Shelf, TextQuery, Vector
 from loom.storage.interface import Database, Transaction
 from loom.storage.migrate import Migration
+from loom.storage.postgres import PostgresDatabase, PostgresSettings
 from loom.storage.sqlite import SqliteDatabase, SqliteSettings
 
 ORG = "acme"
@@ -54,6 +55,17 @@ class SqliteEngine:
     def open(self, *, clock_ns: Callable[[], int] | None = None) -> Database:
         settings = SqliteSettings() if clock_ns is None else SqliteSettings(clock_ns=clock_ns)
         return SqliteDatabase(self.folder, MIGRATIONS, settings)
+
+
+@dataclass(frozen=True)
+class PostgresEngine:
+    """The server engine in a database."""
+
+    url: str
+
+    def open(self, *, clock_ns: Callable[[], int] | None = None) -> Database:
+        settings = PostgresSettings() if clock_ns is None else PostgresSettings(clock_ns=clock_ns)
+        return PostgresDatabase(self.url, MIGRATIONS, settings)
 
 
 class Refused(Exception):

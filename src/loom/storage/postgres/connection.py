@@ -1,0 +1,145 @@
+"""One PostgreSQL connection during one transaction, and how failures are told.
+
+SQL errors and wrong parameters are programming errors and rise as psycopg
+raises them. A lost race is `Raced`; what the server is at fault for is a
+`StoreError` in words that may be shown.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import LiteralString, cast
+
+import psycopg
+from psycopg import errors
+from psycopg.pq import TransactionStatus
+from psycopg.rows import DictRow, TupleRow, dict_row
+
+from loom.storage.interface import Param, Raced, Row, StoreError
+
+Connection = psycopg.Connection[TupleRow]
+
+RACES = (errors.SerializationFailure, errors.DeadlockDetected, errors.UniqueViolation)
+"""Another transaction was first; the same work done again will see what it did."""
+
+_TOLD: Sequence[tuple[tuple[type[psycopg.Error], ...], str]] = (
+    (
+        (errors.LockNotAvailable,),
+        "The database is busy: another write holds what this one needs. Nothing was kept; try again.",
+    ),
+    (
+        (errors.QueryCanceled,),
+        "The database took too long over one statement and stopped it. Nothing was kept; try again.",
+    ),
+    (
+        (errors.DiskFull, errors.OutOfMemory, errors.InsufficientResources, errors.IoError),
+        "The database server is out of disk or memory. Nothing was kept; give it some, then try again.",
+    ),
+    (
+        (errors.TooManyConnections,),
+        "The database server accepts no more connections. Raise its max_connections or lower"
+        " LOOM_DATABASE_CONNECTIONS_MAX.",
+    ),
+    (
+        (errors.ReadOnlySqlTransaction,),
+        "The database server only reads: it is a replica or in recovery. Point LOOM_DATABASE_URL at the one that writes.",
+    ),
+    (
+        (errors.IndexCorrupted, errors.DataCorrupted),
+        "The database reports damaged data. Restore it from a backup.",
+    ),
+)
+
+LOST = "The database cannot be reached or ended the connection. Nothing was kept; try again."
+LOST_AT_COMMIT = "The database did not confirm this write; read it back before trying again."
+FAULTS = (psycopg.OperationalError, errors.ReadOnlySqlTransaction, errors.DataCorrupted, errors.IndexCorrupted)
+"""What psycopg raises when the server, not the program, is at fault."""
+
+
+def store_error(error: psycopg.Error) -> StoreError:
+    """`error` in words that may be shown."""
+    for kinds, told in _TOLD:
+        if isinstance(error, kinds):
+            return StoreError(told)
+    return StoreError(LOST)
+
+
+def literal(sql: str) -> LiteralString:
+    """SQL that is our own text; psycopg's types ask for a literal."""
+    return cast("LiteralString", sql)
+
+
+class Session:
+    """A connection during one transaction."""
+
+    def __init__(self, connection: Connection, *, write: bool) -> None:
+        self._connection = connection
+        self.write = write
+        self._open = True
+
+    def end(self) -> None:
+        """Refuse all further use."""
+        self._open = False
+
+    def need_write(self, what: str) -> None:
+        """Raise RuntimeError when this transaction only reads."""
+        if not self.write:
+            raise RuntimeError(f"{what} needs a write transaction")
+        self._check_open()
+
+    def rows(self, sql: str, params: Mapping[str, Param]) -> Sequence[Row]:
+        """Every row of a statement, by column name."""
+        self._check_open()
+        try:
+            with self._connection.cursor(row_factory=dict_row) as cursor:
+                found: list[DictRow] = cursor.execute(literal(sql), params).fetchall()
+        except psycopg.Error as error:
+            raise self._told(error) from error
+        return found
+
+    def cells(self, sql: str, params: Mapping[str, object], *, prepare: bool | None = None) -> list[TupleRow]:
+        """Every row of a statement, as tuples; none of one that gives no rows."""
+        self._check_open()
+        try:
+            with self._connection.cursor(binary=True) as cursor:
+                cursor.execute(literal(sql), params, prepare=prepare)
+                return cursor.fetchall() if cursor.description else []
+        except psycopg.Error as error:
+            raise self._told(error) from error
+
+    def run(self, sql: str, params: Mapping[str, Param]) -> int:
+        """Run a statement; the rows it changed."""
+        self.need_write("a change")
+        try:
+            return self._connection.execute(literal(sql), params).rowcount
+        except psycopg.Error as error:
+            raise self._told(error) from error
+
+    def run_many(self, sql: str, params: Iterable[Mapping[str, object]]) -> None:
+        """Run one statement for each set of parameters."""
+        self.need_write("a change")
+        try:
+            with self._connection.cursor() as cursor:
+                cursor.executemany(literal(sql), params)
+        except psycopg.Error as error:
+            raise self._told(error) from error
+
+    def settings(self, sql: str) -> None:
+        """Run statements without parameters."""
+        self._check_open()
+        try:
+            self._connection.execute(literal(sql))
+        except psycopg.Error as error:
+            raise self._told(error) from error
+
+    def _check_open(self) -> None:
+        if not self._open:
+            raise RuntimeError("this transaction has ended")
+        if self._connection.info.transaction_status == TransactionStatus.INERROR:
+            # Everything is undone already; say so instead of a puzzling error for what follows.
+            raise StoreError("The database refused an earlier statement of this transaction. Nothing was kept.")
+
+    def _told(self, error: psycopg.Error) -> Exception:
+        if isinstance(error, RACES):
+            return Raced("another transaction won")
+        if isinstance(error, errors.ReadOnlySqlTransaction) and not self.write:
+            return RuntimeError("a change needs a write transaction")
+        return store_error(error) if isinstance(error, FAULTS) else error

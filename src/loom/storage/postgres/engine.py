@@ -1,0 +1,253 @@
+"""The server database: one PostgreSQL for every org and every server process."""
+
+import logging
+import threading
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+
+import psycopg
+from psycopg import ClientCursor
+from psycopg.pq import TransactionStatus
+from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout, TooManyRequests
+
+from loom.storage.interface import SYSTEM_ORG, Raced, StoreError
+from loom.storage.migrate import Migration
+from loom.storage.postgres import dialect, upkeep
+from loom.storage.postgres.adapt import adapt
+from loom.storage.postgres.connection import (
+    FAULTS,
+    LOST,
+    LOST_AT_COMMIT,
+    RACES,
+    Connection,
+    Session,
+    literal,
+    store_error,
+)
+from loom.storage.postgres.migrations import Prepared, bring_up_to_date, connect
+from loom.storage.postgres.settings import PostgresSettings
+from loom.storage.postgres.stamps import Stamps
+from loom.storage.postgres.text_index import PostgresTextIndex, TextCounts
+from loom.storage.postgres.transaction import PostgresTransaction
+from loom.storage.postgres.vector_index import PostgresVectorIndex, Spaces
+from loom.storage.postgres.wakes import Wakes
+
+ORGS_KNOWN_MAX = 100_000
+CLOSED = "The store is closed."
+
+_BEGIN_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT set_config('loom.org', %s, true)"
+_BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT set_config('loom.org', %s, true)"
+_UNDO = "ROLLBACK; SELECT pg_advisory_unlock_all()"
+_NOTE_ORG = "INSERT INTO store_org (org) VALUES (%(org)s) ON CONFLICT (org) DO NOTHING"
+_ORGS = "SELECT org FROM store_org WHERE org <> :org"
+
+_LOG = logging.getLogger(__name__)
+
+
+class PostgresDatabase:
+    """Implements `storage.interface.Database`. Safe for threads; many processes may share the database.
+
+    A thread has one transaction at a time, whatever the org: a second one
+    inside the first raises RuntimeError, for all threads could end up waiting
+    for a second connection each.
+    """
+
+    def __init__(self, url: str, migrations: Sequence[Migration], settings: PostgresSettings | None = None) -> None:
+        """Connect and bring the tables up to date.
+
+        Raises:
+            StoreError: the database cannot be used; the message says what to do.
+            ValueError: two migrations share a number.
+        """
+        self._url = url
+        self._settings = settings if settings is not None else PostgresSettings()
+        self._stamps = Stamps(self._settings.clock_ns)
+        self._counts, self._spaces = TextCounts(), Spaces()
+        self._in_block = threading.local()
+        self._orgs_known: set[str] = set()
+        self._scrub_wanted = threading.Event()
+        self._closed = False
+        with connect(url, self._settings) as connection:
+            self._prepared = bring_up_to_date(connection, migrations, self._settings)
+        self._pool = self._opened(self._prepared)
+        self._wakes = Wakes(lambda: connect(url, self._settings))
+
+    @contextmanager
+    def transaction(self, org: str, *, write: bool) -> Generator[PostgresTransaction, None, None]:
+        """Begin a transaction on one org's rows; see `storage.interface.Database`."""
+        self._check_alone()
+        self._in_block.active = True
+        try:
+            with self._begun(org, write=write) as transaction:
+                yield transaction
+        finally:
+            self._in_block.active = False
+
+    def orgs(self) -> Sequence[str]:
+        """Every org that was written to, the system's left out."""
+        with self._begun(SYSTEM_ORG, write=False) as transaction:
+            return sorted(str(row["org"]) for row in transaction.rows(_ORGS))
+
+    def check(self) -> Sequence[str]:
+        """What is wrong with the database, a sentence each."""
+        self._check_alone()
+        self._check_open()
+        try:
+            with connect(self._url, self._settings) as connection:
+                return upkeep.check(connection, self._prepared.path)
+        except StoreError as error:
+            return [str(error)]
+        except FAULTS as error:
+            return [str(store_error(error))]
+
+    def maintain(self) -> None:
+        """Upkeep by one server at a time: vacuum after removals, an index for each large vector shelf.
+
+        Raises:
+            StoreError: the database cannot be reached.
+        """
+        self._check_alone()
+        self._check_open()
+        scrub = self._scrub_wanted.is_set()
+        self._scrub_wanted.clear()
+        try:
+            with connect(self._url, self._settings) as connection:
+                upkeep.maintain(connection, self._prepared.path, scrub=scrub)
+        except FAULTS as error:
+            raise store_error(error) from error
+
+    def share_wakes(self, wake: Callable[[str], None]) -> Callable[[str], None]:
+        """Tell `wake` of every org that a server of this database wrote to; what to call after a write here."""
+        return self._wakes.share(wake)
+
+    def close(self) -> None:
+        """Let transactions end, then close every connection."""
+        self._check_alone()
+        self._closed = True
+        self._wakes.close()
+        self._pool.close()
+
+    def _opened(self, prepared: Prepared) -> ConnectionPool[Connection]:
+        settings = self._settings
+
+        def configure(connection: Connection) -> None:
+            adapt(connection)
+            connection.prepared_max = dialect.PREPARED_MAX
+            connection.execute(literal(dialect.session_settings(settings, prepared.path)))
+            if prepared.role is not None:
+                connection.execute(literal(f"SET ROLE {prepared.role}"))
+
+        return ConnectionPool(
+            self._url,
+            connection_class=psycopg.Connection,
+            kwargs={
+                "autocommit": True,
+                "connect_timeout": settings.connect_timeout_s,
+                "application_name": "loom",
+            },
+            min_size=settings.connections_min,
+            max_size=settings.connections_max,
+            max_waiting=settings.waiting_max,
+            timeout=settings.connection_wait_s,
+            configure=configure,
+            name="loom",
+            open=True,
+        )
+
+    @contextmanager
+    def _begun(self, org: str, *, write: bool) -> Generator[PostgresTransaction, None, None]:
+        connection = self._begin(org, write=write)
+        session = Session(connection, write=write)
+        try:
+            if write:
+                self._note_org(session, org)
+            yield PostgresTransaction(
+                org,
+                session,
+                PostgresTextIndex(session, org, self._counts, self._scrub_wanted.set),
+                PostgresVectorIndex(session, org, self._spaces),
+                self._stamps,
+            )
+            session.end()
+            self._commit(connection, write=write)
+        except BaseException:
+            session.end()
+            _undo(connection)
+            raise
+        finally:
+            self._pool.putconn(connection)
+        if write:
+            self._orgs_known.add(org)
+
+    def _begin(self, org: str, *, write: bool) -> Connection:
+        """A connection with a begun transaction.
+
+        A connection can have been lost while it lay in the pool, for instance when the server was
+        started anew. Nothing has run yet, so once the pool has looked through its connections it is tried again.
+        """
+        begin = literal(_BEGIN_WRITE if write else _BEGIN_READ)
+        connection = self._taken()
+        try:
+            ClientCursor(connection).execute(begin, [org])
+        except psycopg.OperationalError:
+            self._pool.putconn(connection)
+            self._pool.check()
+        else:
+            return connection
+        connection = self._taken()
+        try:
+            ClientCursor(connection).execute(begin, [org])
+        except psycopg.OperationalError as error:
+            self._pool.putconn(connection)
+            raise store_error(error) from error
+        return connection
+
+    def _taken(self) -> Connection:
+        self._check_open()
+        try:
+            return self._pool.getconn()
+        except PoolTimeout:
+            raise StoreError(
+                "The database gave no connection in time: it is busy or cannot be reached. Nothing was kept; try again."
+            ) from None
+        except TooManyRequests:
+            raise StoreError("Too many calls wait for the database. Nothing was kept; try again.") from None
+        except PoolClosed:
+            raise StoreError(CLOSED) from None
+
+    def _commit(self, connection: Connection, *, write: bool) -> None:
+        if connection.info.transaction_status == TransactionStatus.INERROR:
+            if not write:
+                _undo(connection)
+                return
+            raise StoreError("The database refused a statement of this transaction. Nothing was kept.")
+        try:
+            connection.execute("COMMIT")
+        except RACES as error:
+            raise Raced("another transaction won") from error
+        except psycopg.OperationalError as error:
+            raise StoreError(LOST_AT_COMMIT if write else LOST) from error
+
+    def _note_org(self, session: Session, org: str) -> None:
+        if org in self._orgs_known:
+            return
+        if len(self._orgs_known) >= ORGS_KNOWN_MAX:
+            self._orgs_known.clear()
+        session.cells(_NOTE_ORG, {"org": org})
+
+    def _check_alone(self) -> None:
+        if getattr(self._in_block, "active", False):
+            raise RuntimeError("this thread already has a transaction open; end it first")
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreError(CLOSED)
+
+
+def _undo(connection: Connection) -> None:
+    """Roll back; a connection that cannot is closed, which does the same."""
+    try:
+        if not connection.closed:
+            connection.execute(_UNDO)
+    except psycopg.Error:
+        connection.close()

@@ -1,0 +1,35 @@
+"""What can be set about the server engine."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresSettings:
+    """Bounds, each with the value most installations keep.
+
+    Attributes:
+        connections_min: connections kept open.
+        connections_max: connections this process may hold.
+        waiting_max: calls that may wait for a connection; more are refused at once.
+        connection_wait_s: how long a call waits for a connection.
+        connect_timeout_s: how long the server may take to accept one.
+        statement_timeout_s: how long one statement may run.
+        lock_timeout_s: how long a statement waits for another transaction's lock.
+        idle_timeout_s: how long a transaction may stand still before the server ends it, so
+            that a process that hangs holds no lock for ever.
+        migrate_wait_s: how long a start waits for another server that brings the tables up to date.
+        clock_ns: nanoseconds since 1970.
+    """
+
+    connections_min: int = 1
+    connections_max: int = 16
+    waiting_max: int = 256
+    connection_wait_s: float = 10.0
+    connect_timeout_s: int = 10
+    statement_timeout_s: int = 30
+    lock_timeout_s: int = 10
+    idle_timeout_s: int = 30
+    migrate_wait_s: int = 300
+    clock_ns: Callable[[], int] = time.time_ns

@@ -1,0 +1,45 @@
+"""Strictly rising numbers for versions and item ids, over every server of one database."""
+
+import threading
+from collections.abc import Callable
+
+from loom.storage.postgres.connection import Session
+
+STAMP_MIN = 2**53 + 1
+"""Below this a JSON reader that holds numbers as floats would seem to work."""
+
+_NEXT = "SELECT store_next_stamp(%(org)s, CAST(%(least)s AS BIGINT), CAST(%(after)s AS BIGINT))"
+
+_OUTSTRIP = """
+INSERT INTO store_stamp (org, last) VALUES (%(org)s, %(number)s)
+ON CONFLICT (org) DO UPDATE SET last = greatest(store_stamp.last, excluded.last)
+"""
+
+
+class Stamps:
+    """Asks the database for numbers; schema/0001_engine.sql says why they never repeat."""
+
+    def __init__(self, clock_ns: Callable[[], int]) -> None:
+        self._clock_ns = clock_ns
+        self._mutex = threading.Lock()
+        self._ahead: dict[str, int] = {}
+
+    def next(self, session: Session, org: str) -> int:
+        """A number above every one given before."""
+        session.need_write("a stamp")
+        least = max(self._clock_ns(), STAMP_MIN)
+        with self._mutex:
+            after = self._ahead.get(org, 0)
+        given = int(session.cells(_NEXT, {"org": org, "least": least, "after": after})[0][0])
+        if org in self._ahead:
+            # An undone transaction takes the org's own row back, but not what it was given from it.
+            with self._mutex:
+                self._ahead[org] = max(self._ahead[org], given)
+        return given
+
+    def outstrip(self, session: Session, org: str, number: int) -> None:
+        """Let every later stamp be above `number`."""
+        session.need_write("a stamp")
+        session.cells(_OUTSTRIP, {"org": org, "number": number})
+        with self._mutex:
+            self._ahead.setdefault(org, 0)

@@ -1,0 +1,302 @@
+"""The word index: tsvectors made of our own tokens, a GIN index, BM25 computed from term frequencies.
+
+Candidates come from the index by the rarest terms of the query; their scores
+are exact BM25 over every term. The frequency of a term in a row is read out of
+`ts_rank`: for one lexeme with weights of 1 it gives (1 + 1/4 + ... + 1/n^2) / (pi^2 / 6)
+for n places, from which n follows.
+
+How many rows hold a term is counted in the index: each time in a small shelf, and
+remembered for a while in a large one, where a quarter more or less does not change a logarithm.
+Nothing is counted when texts are written, so writers share no counter.
+
+Removed tokens stay in dead rows until PostgreSQL vacuums the table: `scrub` marks
+the table, and the engine's upkeep vacuums it.
+"""
+
+import math
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from loom.storage.indexes import IndexedText, Scored, Shelf, TextQuery
+from loom.storage.postgres import lexemes
+from loom.storage.postgres.connection import Session
+from loom.storage.postgres.lexemes import STEM, WORD
+
+TERMS_MAX = 200
+"""Distinct terms of one query; the rest is left out."""
+
+PHRASES_MAX = 50
+"""Phrases of one query; the rest is left out."""
+
+PHRASE_TOKENS_MAX = 256
+"""Words of one phrase; the rest is left out."""
+
+COMMON_FROM_ROWS = 5_000
+"""Below this every term of a query counts: there, common terms still decide the order."""
+
+COMMON_SHARE = 0.2
+"""In a large shelf a term in more than this share of the rows is left out when rarer ones remain."""
+
+CANDIDATES_MIN = 4_000
+"""In a large shelf, terms beyond the rarest that give so many rows only add to the scores of those."""
+
+COUNTS_KEPT_MAX = 8_192
+COUNTS_KEPT_S = 600.0
+SIZES_KEPT_S = 60.0
+"""How long the counts of a large shelf are remembered."""
+
+K1 = 1.2
+B = 0.75
+IDF_MIN = 1e-6
+"""What a term in more than half of the rows weighs, as in FTS5."""
+
+_SIZE = """
+SELECT count(*), coalesce(sum(token_count), 0)::BIGINT FROM text_entry WHERE org = %(org)s AND shelf_id = %(shelf)s
+"""
+_COUNTS = """
+SELECT (SELECT count(*) FROM text_entry AS e
+    WHERE e.tokens @@ CAST(asked.term AS tsquery) AND e.org || '' = %(org)s AND e.shelf_id + 0 = %(shelf)s)
+FROM unnest(CAST(%(terms)s AS TEXT[])) WITH ORDINALITY AS asked (term, place) ORDER BY place
+"""
+_PUT = """
+WITH gone AS (
+    DELETE FROM text_entry
+    WHERE org = %(org)s AND shelf_id = %(shelf)s AND item_id = %(item)s AND part >= %(parts)s
+)
+INSERT INTO text_entry (org, shelf_id, item_id, part, token_count, tokens)
+VALUES (%(org)s, %(shelf)s, %(item)s, %(part)s, %(token_count)s, CAST(%(tokens)s AS TSVECTOR))
+ON CONFLICT (org, shelf_id, item_id, part) DO UPDATE
+SET token_count = excluded.token_count, tokens = excluded.tokens
+"""
+_REMOVE = "DELETE FROM text_entry WHERE org = %(org)s AND shelf_id = %(shelf)s AND item_id = %(item)s"
+_DROP = "DELETE FROM text_entry WHERE org = %(org)s AND shelf_id = %(shelf)s"
+
+# Written so that the shelf is compared in the row alone: the index is asked for lexemes, which name the shelf already.
+_BEST = """
+SELECT item_id, max({score}) AS score FROM (
+    SELECT item_id, {k1} * ({one_less_b} + {b} * token_count / CAST(%(average)s AS FLOAT8)) AS norm, tokens
+    FROM text_entry
+    WHERE tokens @@ CAST(%(candidates)s AS tsquery) AND org || '' = %(org)s AND shelf_id + 0 = %(shelf)s{allowed}
+    OFFSET 0
+) AS found
+GROUP BY item_id ORDER BY score DESC, item_id DESC LIMIT %(k)s
+"""
+_ALLOWED = " AND item_id = ANY(CAST(%(allowed)s AS BIGINT[]))"
+_TERM = (
+    "CAST(%(idf_{n})s AS FLOAT8) * (1 - norm / (CAST(%(weight_{n})s AS FLOAT8)"
+    " * round(1 / (1.6449340668482264 * (1 - ts_rank('{{1,1,1,1}}', tokens, CAST(%(term_{n})s AS tsquery)))) - 0.5)"
+    " + norm))"
+)
+_PHRASE = (
+    "CASE WHEN tokens @@ CAST(%(term_{n})s AS tsquery) THEN CAST(%(idf_{n})s AS FLOAT8)"
+    " * (1 - norm / (CAST(%(weight_{n})s AS FLOAT8) + norm)) ELSE 0 END"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How many rows and tokens a shelf has."""
+
+    rows: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """A part of a query: a lexeme or a phrase as tsquery text, its weight, and the rows that hold it."""
+
+    told: str
+    weight: float
+    is_phrase: bool
+    rows: int = 0
+
+
+class TextCounts:
+    """Remembers the sizes of large shelves and in how many of their rows terms occur. Safe for threads."""
+
+    def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
+        self._clock_s = clock_s
+        self._mutex = threading.Lock()
+        self._kept: OrderedDict[tuple[int, str], tuple[Size | int, float]] = OrderedDict()
+
+    def get(self, shelf: int, term: str, kept_s: float) -> Size | int | None:
+        """What was counted, unless that was longer than `kept_s` ago; the term "" stands for the shelf's size."""
+        with self._mutex:
+            kept = self._kept.get((shelf, term))
+            if kept is None or self._clock_s() - kept[1] > kept_s:
+                return None
+            self._kept.move_to_end((shelf, term))
+            return kept[0]
+
+    def put(self, shelf: int, term: str, counted: Size | int) -> None:
+        """Remember; what was unused for longest makes room."""
+        with self._mutex:
+            self._kept[(shelf, term)] = (counted, self._clock_s())
+            self._kept.move_to_end((shelf, term))
+            if len(self._kept) > COUNTS_KEPT_MAX:
+                self._kept.popitem(last=False)
+
+
+class PostgresTextIndex:
+    """Implements `storage.indexes.TextIndex` inside one transaction. Of equal scores the newer id comes first."""
+
+    def __init__(self, session: Session, org: str, counts: TextCounts, mark: Callable[[], None]) -> None:
+        self._session = session
+        self._org = org
+        self._counts = counts
+        self._mark = mark
+
+    def put(self, shelf: Shelf, item_id: int, text: IndexedText) -> None:
+        """Index `text` under `item_id`, replacing what was there."""
+        self._session.need_write("the word index")
+        number = lexemes.shelf_id(self._org, shelf)
+        parts = lexemes.parts_of(lexemes.sign_of(number), text)
+        common = {"org": self._org, "shelf": number, "item": item_id, "parts": len(parts)}
+        for place, part in enumerate(parts):
+            self._session.run(
+                _PUT, {**common, "part": place, "token_count": part.token_count, "tokens": part.tokens}
+            )
+
+    def remove(self, shelf: Shelf, item_id: int) -> None:
+        """Forget the item."""
+        self._session.run(_REMOVE, {**self._on(shelf), "item": item_id})
+
+    def scrub(self, shelf: Shelf) -> None:
+        """Have the next upkeep vacuum the table, which takes the bytes of removed rows out of its files."""
+        self._session.need_write(f"the word index of {shelf.collection}")
+        self._mark()
+
+    def drop(self, shelf: Shelf) -> None:
+        """Forget the whole shelf."""
+        self._session.run(_DROP, self._on(shelf))
+
+    def best(self, shelf: Shelf, query: TextQuery, k: int, allowed: Collection[int] | None = None) -> Sequence[Scored]:
+        """The `k` best items by BM25, best first."""
+        if k < 1 or (allowed is not None and not allowed):
+            return ()
+        number = lexemes.shelf_id(self._org, shelf)
+        sign = lexemes.sign_of(number)
+        phrases = _phrases(sign, query)
+        terms = _terms(sign, query)
+        if not terms and not phrases or (query.required and not phrases):
+            return ()
+        size = self._size(number)
+        if size.rows == 0:
+            return ()
+        known = self._counted(number, size, [*terms, *phrases])
+        terms, phrases = known[: len(terms)], known[len(terms) :]
+        if size.rows > COMMON_FROM_ROWS:
+            terms = _rare(terms, size.rows)
+        candidates = _candidates(terms, phrases, size.rows, max(k, CANDIDATES_MIN), required=query.required)
+        return self._scored(number, size, [*terms, *phrases], candidates, (k, allowed))
+
+    def _scored(
+        self,
+        number: int,
+        size: Size,
+        terms: Sequence[_Term],
+        candidates: Sequence[_Term],
+        wanted: tuple[int, Collection[int] | None],
+    ) -> Sequence[Scored]:
+        k, allowed = wanted
+        scoring = [term for term in terms if term.rows > 0] or list(terms)
+        params: dict[str, object] = {
+            "org": self._org,
+            "shelf": number,
+            "average": max(1.0, size.tokens / size.rows),
+            "candidates": " | ".join(term.told for term in candidates),
+            "k": k,
+        }
+        for place, term in enumerate(scoring):
+            params[f"term_{place}"] = term.told
+            params[f"weight_{place}"] = float(term.weight)
+            params[f"idf_{place}"] = (K1 + 1) * _idf(term.rows, size.rows)
+        if allowed is not None:
+            params["allowed"] = list(allowed)
+        sql = _statement(tuple(term.is_phrase for term in scoring), narrowed=allowed is not None)
+        return [Scored(item_id, score) for item_id, score in self._session.cells(sql, params, prepare=False)]
+
+    def _size(self, number: int) -> Size:
+        kept = self._counts.get(number, "", SIZES_KEPT_S)
+        if isinstance(kept, Size):
+            return kept
+        rows, tokens = self._session.cells(_SIZE, {"org": self._org, "shelf": number})[0]
+        size = Size(rows, tokens)
+        if rows > COMMON_FROM_ROWS and not self._session.write:
+            self._counts.put(number, "", size)
+        return size
+
+    def _counted(self, number: int, size: Size, terms: Sequence[_Term]) -> list[_Term]:
+        """The terms with the number of rows that hold each."""
+        large = size.rows > COMMON_FROM_ROWS
+        known = {term.told: self._counts.get(number, term.told, COUNTS_KEPT_S) for term in terms} if large else {}
+        unknown = [term.told for term in terms if known.get(term.told) is None]
+        if unknown:
+            asked = {"org": self._org, "shelf": number, "terms": unknown}
+            for told, (rows,) in zip(unknown, self._session.cells(_COUNTS, asked, prepare=False), strict=True):
+                known[told] = rows
+                if large and not self._session.write:
+                    self._counts.put(number, told, rows)
+        return [_Term(one.told, one.weight, one.is_phrase, _number(known[one.told])) for one in terms]
+
+    def _on(self, shelf: Shelf) -> dict[str, str | int]:
+        return {"org": self._org, "shelf": lexemes.shelf_id(self._org, shelf)}
+
+
+@lru_cache(maxsize=256)
+def _statement(kinds: tuple[bool, ...], *, narrowed: bool) -> str:
+    """The search for so many terms (False) and phrases (True): text made of our own words alone."""
+    score = " + ".join((_PHRASE if is_phrase else _TERM).format(n=n) for n, is_phrase in enumerate(kinds))
+    return _BEST.format(score=score, allowed=_ALLOWED if narrowed else "", k1=K1, one_less_b=1 - B, b=B)
+
+
+def _terms(sign: str, query: TextQuery) -> list[_Term]:
+    half = TERMS_MAX // 2
+    stems = [_Term(lexemes.lexeme(sign, STEM, one), 1.0, is_phrase=False) for one in _first(query.stems, half)]
+    weight = query.word_weight
+    words = [_Term(lexemes.lexeme(sign, WORD, one), weight, is_phrase=False) for one in _first(query.words, half)]
+    return stems + words
+
+
+def _first(tokens: Sequence[str], most: int) -> list[str]:
+    return lexemes.distinct(tokens)[:most]
+
+
+def _phrases(sign: str, query: TextQuery) -> list[_Term]:
+    runs = [lexemes.cleaned(run)[:PHRASE_TOKENS_MAX] for run in query.phrases[:PHRASES_MAX]]
+    told = dict.fromkeys(lexemes.phrase(sign, run) for run in runs if run)
+    return [_Term(one, query.word_weight, is_phrase=True) for one in told]
+
+
+def _rare(terms: Sequence[_Term], rows: int) -> list[_Term]:
+    """The terms worth asking for: the uncommon ones, or all when there is no uncommon one that occurs."""
+    rare = [term for term in terms if term.rows <= COMMON_SHARE * rows]
+    return rare if any(term.rows for term in rare) else list(terms)
+
+
+def _candidates(
+    terms: Sequence[_Term], phrases: Sequence[_Term], rows: int, enough: int, *, required: bool
+) -> list[_Term]:
+    """What a row must hold one of to be scored: in a large shelf, the rarest terms that give enough rows."""
+    if required:
+        return list(phrases)
+    chosen = list(phrases)
+    seen = 0
+    for term in sorted(terms, key=lambda one: one.rows):
+        if rows > COMMON_FROM_ROWS and seen >= enough:
+            break
+        chosen.append(term)
+        seen += term.rows
+    return chosen
+
+
+def _idf(holding: int, rows: int) -> float:
+    return max(IDF_MIN, math.log((rows - holding + 0.5) / (holding + 0.5))) if holding <= rows else IDF_MIN
+
+
+def _number(counted: Size | int | None) -> int:
+    return counted if isinstance(counted, int) else 0

@@ -1,0 +1,86 @@
+"""A transaction on one org's rows, as the rest of Loom sees it."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+
+from loom.storage.interface import Param, Row, Value
+from loom.storage.postgres.connection import Session
+from loom.storage.postgres.dialect import translated
+from loom.storage.postgres.stamps import Stamps
+from loom.storage.postgres.text_index import PostgresTextIndex
+from loom.storage.postgres.vector_index import PostgresVectorIndex
+
+_LOCK = "SELECT pg_advisory_xact_lock(%(number)s)"
+
+
+class PostgresTransaction:
+    """Implements `storage.interface.Transaction`."""
+
+    def __init__(
+        self, org: str, session: Session, text: PostgresTextIndex, vectors: PostgresVectorIndex, stamps: Stamps
+    ) -> None:
+        self._org = org
+        self._session = session
+        self._text = text
+        self._vectors = vectors
+        self._stamps = stamps
+
+    @property
+    def org(self) -> str:
+        """The org whose rows this transaction may touch."""
+        return self._org
+
+    @property
+    def text(self) -> PostgresTextIndex:
+        """The word index."""
+        return self._text
+
+    @property
+    def vectors(self) -> PostgresVectorIndex:
+        """The vector index."""
+        return self._vectors
+
+    def rows(self, sql: str, /, **params: Param) -> Sequence[Row]:
+        """Every row of a query."""
+        return self._session.rows(self._told(sql, params), self._bound(params))
+
+    def row(self, sql: str, /, **params: Param) -> Row | None:
+        """The one row of a query, or None."""
+        found = self.rows(sql, **params)
+        if len(found) > 1:
+            raise AssertionError(f"one row was expected, {len(found)} were found")
+        return found[0] if found else None
+
+    def run(self, sql: str, /, **params: Param) -> int:
+        """Run a statement; the number of rows it changed."""
+        return self._session.run(self._told(sql, params), self._bound(params))
+
+    def run_many(self, sql: str, params: Iterable[Mapping[str, Value]], /) -> None:
+        """Run one statement for each set of parameters."""
+        self._session.run_many(translated(sql), (self._bound(one) for one in params))
+
+    def lock(self, *key: str) -> None:
+        """Until this transaction ends, no other transaction gets past the same `key`.
+
+        Two keys whose hashes meet (one in 2^64) wait for each other, which is harmless.
+        """
+        self._session.need_write(f"a lock of {len(key)} words")
+        digest = hashlib.blake2b(json.dumps([self._org, *key]).encode(), digest_size=8).digest()
+        self._session.cells(_LOCK, {"number": int.from_bytes(digest, "big", signed=True)})
+
+    def stamp(self) -> int:
+        """A number above every stamp given before, about the clock in nanoseconds."""
+        return self._stamps.next(self._session, self._org)
+
+    def outstrip(self, number: int) -> None:
+        """Let no later stamp be at or below `number`."""
+        self._stamps.outstrip(self._session, self._org, number)
+
+    def _told(self, sql: str, params: Mapping[str, Param]) -> str:
+        return translated(sql, tuple(name for name, value in params.items() if isinstance(value, list | tuple)))
+
+    def _bound(self, params: Mapping[str, Param]) -> Mapping[str, Param]:
+        if params.get("org", self._org) != self._org:
+            raise ValueError("the transaction binds :org itself")
+        return {**params, "org": self._org}
