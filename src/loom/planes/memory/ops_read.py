@@ -113,7 +113,10 @@ class HistoryAnswer(Answer):
     user_id: Annotated[str, Field(description="The end user it is about; '-' for none.")]
     status: Annotated[str, Field(description="What the row is now: live, tombstoned, redacted or expired.")]
     versions: Annotated[list[HistoryVersion], Field(description="Its versions, the newest first.")]
-    truncated: Annotated[bool, Field(description="Whether older ones were left out; ask on with before_version_text.")]
+    truncated: Annotated[bool, Field(description="Whether older ones were left out; see next_version_text.")]
+    next_version_text: Annotated[
+        str, Field(description="Send as before_version_text to read older versions; empty at the end.")
+    ]
 
 
 def attributes_shown(version: Version) -> Mapping[str, object]:
@@ -236,14 +239,16 @@ def history(ctx: Context, request: HistoryRequest) -> HistoryAnswer:
     reader = reader_of(ctx, request)
     found = store.history(ctx.tx, item.item_id, request.limit + 1, before)
     shown: list[HistoryVersion] = []
-    room = HISTORY_CHARACTERS_MAX
+    room, last = HISTORY_CHARACTERS_MAX, 0
     for version in found[: request.limit]:
         room -= version.value_length
-        if room < 0 and shown:
+        if room < 0 and last:
             break
+        last = version.version
         if may_see(item, version, reader):
             known = attributes_shown(version)
             shown.append(HistoryVersion.model_validate({**known, "value": json_value(value_of(version))}))
+    more = bool(found) and last != found[-1].version
     return HistoryAnswer(
         memory_key=item.memory_key,
         memory_id=item.memory_id,
@@ -252,7 +257,8 @@ def history(ctx: Context, request: HistoryRequest) -> HistoryAnswer:
         user_id=item.place.user_id,
         status=ending(item, ctx.now_us),
         versions=shown,
-        truncated=len(found) > request.limit or room < 0,
+        truncated=more,
+        next_version_text=str(last) if more else "",
     )
 
 

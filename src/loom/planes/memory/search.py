@@ -132,7 +132,7 @@ def _found_in(
         for one in intervals:
             ids = select.in_time(tx, quest.where, one.start_us, one.end_us, IN_TIME_MAX)
             items |= _rows(tx, quest.where, [item_id for item_id in ids if item_id not in items])
-    return items, _completed(tx, quest, query, lists.seen(items), items)
+    return items, _completed(tx, quest, query, lists, items)
 
 
 def _proposed(tx: Transaction, quest: Quest, query: TextQuery, allowed: Collection[int] | None) -> Lists:
@@ -160,6 +160,8 @@ def _starved(pool: int, items: Collection[int], lists: Lists) -> bool:
 def _completed(tx: Transaction, quest: Quest, query: TextQuery, lists: Lists, items: Collection[int]) -> Lists:
     """The lists with every leg's score of every candidate, where the leg knows it."""
     shelf = _shelf(quest)
+    all_words = len(lists.words) < quest.pool  # then what is not in the list holds none of them
+    lists = lists.seen(items)
     meaning = list(lists.meaning)
     if quest.vector is not None:
         others = sorted(set(items) - {one.item_id for one in meaning})
@@ -167,7 +169,7 @@ def _completed(tx: Transaction, quest: Quest, query: TextQuery, lists: Lists, it
         meaning += [Scored(item_id, score) for item_id, score in sorted(found.items())]
     words = list(lists.words)
     others = sorted(set(items) - {one.item_id for one in words})
-    if others:
+    if others and not all_words:
         words += tx.text.best(shelf, query, len(others), others)
     return Lists(words, meaning, lists.phrased)
 
