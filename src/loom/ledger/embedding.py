@@ -15,12 +15,12 @@ AT_ONCE_MAX = 8
 
 
 def embedded(embedder: Embedder, texts: Sequence[str], timeout_s: float = EMBED_TIMEOUT_S) -> list[Embedded]:
-    """Each text's vectors, one for every passage of it.
+    """Each text's vectors, one for every passage of it; a blank text has one as well.
 
     Raises:
         EmbedderFailed: the model gave no vectors in time.
     """
-    passages = [split_passages(text) for text in texts]
+    passages = [split_passages(text) or [""] for text in texts]
     flat = [passage for group in passages for passage in group]
     vectors = iter(embedder.embed_passages(flat, timeout_s))
     return [Embedded(embedder.space.fingerprint, [next(vectors) for _ in group]) for group in passages]
