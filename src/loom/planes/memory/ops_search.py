@@ -139,8 +139,7 @@ def answer(ctx: Context, request: SearchRequest | NextPageRequest) -> SearchAnsw
     where = filter_of(page, spaces.read, reader, ctx.now_us)
     quest = quest_of(page, where, (ready.vector, ready.space, ready.random_cosine))
     ranking = search.ranked(ctx.tx, quest)
-    order = ranking.order[page.offset : page.offset + page.top_k]
-    return answers.answered(quest, page, ranking, answers.judged(quest, ranking, order), spaces.skipped)
+    return answers.answered(quest, page, ranking, answers.judged(ctx.tx, quest, page, ranking), spaces.skipped)
 
 
 def filter_of(page: Page, spaces: tuple[str, ...], reader: Reader, now_us: int) -> Filter:
@@ -188,8 +187,7 @@ def ask(tx: Transaction, question: Question) -> Section:
     where = filter_of(page, question.namespaces, reader, question.now_us)
     quest = quest_of(page, where, (question.vector, question.space, question.random_cosine))
     ranking = search.ranked(tx, quest)
-    order = ranking.order[page.offset : page.offset + page.top_k]
-    found = answers.judged(quest, ranking, order)
+    found = answers.judged(tx, quest, page, ranking)
     likely = [one for one in found if not one.worth.below_threshold]
     shown = found if question.explain or not likely else likely
     body = answers.answered(quest, page, ranking, shown, ()).model_dump(mode="json")
