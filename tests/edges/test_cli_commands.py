@@ -64,7 +64,7 @@ def test_call_without_an_operation_lists_them(server: SmallServer, capsys: Print
     [
         (("call", "note.get", "--key", "none"), 1, "loom: key: no note has it; note.set makes one\n"),
         (("call", "note.nope"), 1, "loom: no operation has this name; ops.capabilities lists them\n"),
-        (("call", "note.set", "--key", "a"), 1, "loom: value: Field required\n"),
+        (("call", "note.set", "--key", "a"), 1, "loom: value: is required\n"),
         (("call", "--args", "[", "note.get"), 2, "loom: --args: is not JSON\n"),
         (("namespace", "delete", "team"), 2, "loom: this deletes namespace team"),
     ],

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from loom.access.caller import Caller, Install, ReadScope, Transport
 from loom.errors import Conflict, Denied, LoomError, Rejected, Unavailable
 from loom.models.interface import Embedder
-from loom.ops import idempotency, identity, text_checks
+from loom.ops import idempotency, identity, invalid, text_checks
 from loom.ops.idempotency import Attempt
 from loom.ops.ratelimit import RateLimit
 from loom.ops.registry import Registry
@@ -141,10 +141,7 @@ def validated(op: AnyOp, known: Mapping[str, Any]) -> Request:
     try:
         return op.takes.model_validate(given)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        where = ".".join(str(part)[:64] for part in first["loc"]) or "request"
-        message = first["msg"].removeprefix("Value error, ")
-        raise Rejected(f"{where}: {message}", field=where) from None
+        raise invalid.rejected(error, op.takes, "request", known.keys() - fields.keys()) from None
 
 
 def dumped(op: AnyOp, answer: Any) -> dict[str, Any]:
