@@ -63,7 +63,8 @@ def test_call_without_an_operation_lists_them(server: SmallServer, capsys: Print
     ("argv", "exit_code", "said"),
     [
         (("call", "note.get", "--key", "none"), 1, "loom: key: no note has it; note.set makes one\n"),
-        (("call", "note.nope"), 1, "loom: no operation has this name; ops.capabilities lists them\n"),
+        (("call", "note.gett"), 1, "loom: no operation has this name; did you mean note.get? "),
+        (("call", "weather"), 1, "loom: no operation has this name; ops.capabilities lists them\n"),
         (("call", "note.set", "--key", "a"), 1, "loom: value: is required\n"),
         (("call", "--args", "[", "note.get"), 2, "loom: --args: is not JSON\n"),
         (("namespace", "delete", "team"), 2, "loom: this deletes namespace team"),
