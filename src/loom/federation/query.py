@@ -15,7 +15,7 @@ from loom.errors import Rejected
 from loom.federation import legs as planes
 from loom.federation.legs import Asked
 from loom.ledger.rules import Reader
-from loom.ops.fields import Tags
+from loom.ops.fields import ScopeWord, Tags
 from loom.ops.spec import Answer, Context, Kind, Op, OpenRequest, Prepare, Toolset, prepared_as
 from loom.planes.leg import Leg, Question
 from loom.retrieval.recipes import RecipeName
@@ -76,6 +76,10 @@ class QueryRequest(OpenRequest):
         Annotated[str, Field(max_length=PAGE_LENGTH_MAX)],
         Field(description="memory.next_page of an earlier answer, to go on from there; empty to begin."),
     ] = ""
+    read_scope: Annotated[
+        ScopeWord,
+        Field(description="Whose rows: every user's, or this user_id's or session's beside those of no user."),
+    ] = "namespace"
 
 
 class QueryAnswer(Answer):

@@ -90,29 +90,43 @@ class Dispatcher:
         text_checks.check(args)
         known = identity.filled(op, caller, transport, self.install, args)
         request = validated(op, known)
-        scope = identity.scope_of(caller, known)
+        scope = identity.scope_of(op, caller, known)
+        attempt = _attempt(op, caller, transport, args)
+        org = SYSTEM_ORG if op.own_org else request.org
+        ignored = sorted(set(args) - set(op.takes.model_fields))
+        told = {"ignored_args": ignored} if ignored else {}
+        kept = self._earlier(op, org, attempt)
+        if kept is not None:
+            return kept | told
         prepared: object = None
         if op.prepare is not None:
             prepared = op.prepare(self._bench(caller, scope), request)
 
-        def run(attempt: Attempt | None) -> dict[str, Any]:
-            org = SYSTEM_ORG if op.own_org else request.org
+        def run() -> dict[str, Any]:
             with self.database.transaction(org, write=op.kind is not Kind.READ) as tx:
                 now_us = self.clock_us()
-                earlier = attempt and idempotency.earlier_answer(tx, attempt, now_us)
-                if earlier:
-                    return earlier
+                if attempt:
+                    idempotency.lock(tx, attempt)
+                    earlier = idempotency.earlier_answer(tx, attempt, now_us)
+                    if earlier is not None:
+                        return earlier
                 ctx = Context(caller, scope, tx, now_us, prepared, self.later, self.limits, transport.agent)
                 body = dumped(op, op.run(ctx, request))
                 if attempt:
                     idempotency.keep(tx, attempt, body, now_us)
                 return body
 
-        body = retried(op, run, _attempt(op, caller, transport, args))
+        body = retried(op, run)
         if op.kind is not Kind.READ:
             self.wake(request.org)
-        ignored = sorted(set(args) - set(op.takes.model_fields))
-        return body | {"ignored_args": ignored} if ignored else body
+        return body | told
+
+    def _earlier(self, op: AnyOp, org: str, attempt: Attempt | None) -> dict[str, Any] | None:
+        """The answer kept for this attempt, looked up before a `prepare` that may find the world changed since."""
+        if attempt is None or op.prepare is None:
+            return None
+        with self.database.transaction(org, write=False) as tx:
+            return idempotency.earlier_answer(tx, attempt, self.clock_us())
 
     def _bench(self, caller: Caller, scope: ReadScope) -> Prepare:
         return Prepare(
@@ -120,11 +134,11 @@ class Dispatcher:
         )
 
 
-def retried(op: AnyOp, run: Callable[[Attempt | None], dict[str, Any]], attempt: Attempt | None) -> dict[str, Any]:
+def retried(op: AnyOp, run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """`run`, again when another transaction won the race; Conflict after 4 times."""
     for turn in range(ATTEMPTS_MAX):
         try:
-            return run(attempt)
+            return run()
         except Raced:
             time.sleep(random.uniform(0, BACKOFF_S * 2**turn))  # noqa: S311  # jitter, not a secret
     raise Conflict(f"{op.name} lost {ATTEMPTS_MAX} races in a row; try again")
