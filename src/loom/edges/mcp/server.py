@@ -100,9 +100,10 @@ class Tools:
             known = name == HELP or any(op.name == name for op in self.registry)
             request.scope[LABEL_KEY] = f"mcp {name}" if known else "mcp unknown"
         if params.name == ANY_TOOL and name == HELP:
-            return help_for(self.registry, caller.role, args)
-        transport = transport_of(_headers(ctx), _meta(ctx), _client_name(ctx), request_id)
-        answer = await self.workers.run(lambda: self.call(name, caller, transport, args))
+            answer = help_for(self.registry, caller.role, args)
+        else:
+            transport = transport_of(_headers(ctx), _meta(ctx), _client_name(ctx), request_id)
+            answer = await self.workers.run(lambda: self.call(name, caller, transport, args))
         if ignored:
             return answer | {"ignored_args": sorted({*ignored, *answer.get("ignored_args", ())})}
         return answer
