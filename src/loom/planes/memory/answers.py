@@ -218,6 +218,14 @@ def time_of(item: Item) -> str:
 def texts_of(shown: Sequence[Judged]) -> tuple[list[str], list[str]]:
     """The hits' values as text, and their types."""
     return (
-        [values.value_text(value_of(one.item.head)) for one in shown],
+        [text_shown(one.item) for one in shown],
         [one.item.head.attributes.memory_type for one in shown],
     )
+
+
+def text_shown(item: Item) -> str:
+    """The value as a person reads it; one whose wording binds as it is stored."""
+    value = value_of(item.head)
+    if item.head.attributes.memory_type in budget.WHOLE_TYPES and not isinstance(value, str):
+        return item.head.value_text or ""
+    return values.value_text(value)

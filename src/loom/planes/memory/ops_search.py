@@ -156,6 +156,9 @@ def quest_of(page: Page, where: Filter, meaning: tuple[Vector | None, str, float
 def page_of(question: Question) -> Page:
     """The page that search.query asks for.
 
+    A handle says what was ranked and how far it was read; how many hits are shown, and
+    how much of each, is the request's own word.
+
     Raises:
         Rejected: the handle is not one, or is of another query.
     """
@@ -163,7 +166,8 @@ def page_of(question: Question) -> Page:
         page = handles.unpacked(Page, question.page, "page")
         if page.query != question.query:
             raise Rejected("page: belongs to another query; send the query it came with", field="page")
-        return page
+        shown = {"top_k": question.top_k, "bodies": question.bodies, "explain": question.explain}
+        return page.model_copy(update=shown)
     recipe = cast("RecipeName", question.recipe)
     alone = question.namespaces == (question.namespace,)
     return Page(
