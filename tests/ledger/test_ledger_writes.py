@@ -182,23 +182,23 @@ def test_as_of_passes_over_versions_that_were_taken_away(database: Database, clo
 def test_what_a_writer_means(database: Database, clock: Clock) -> None:
     with database.transaction(ORG, write=True) as tx:
         with pytest.raises(NotFound):
-            store.for_write(tx, HERE, "k", live)
+            store.for_write(tx, HERE, "k", live, WIDE)
         other = put(tx, "b", at=replace(HERE, agent="b"))
         put(tx, "elsewhere", at=replace(HERE, agent="c", user_id="w"))
         put(tx, "elsewhere", at=replace(HERE, agent="c", namespace="m"))
-        assert store.for_write(tx, HERE, "k", live) == other
+        assert store.for_write(tx, HERE, "k", live, WIDE) == other
         third = put(tx, "c", at=replace(HERE, agent="c"))
         with pytest.raises(AmbiguousKey) as caught:
-            store.for_write(tx, HERE, "k", live)
+            store.for_write(tx, HERE, "k", live, WIDE)
         assert caught.value.extras["writers"] == ["b", "c"]
         own = put(tx, "a")
-        assert store.for_write(tx, HERE, "k", live) == own
+        assert store.for_write(tx, HERE, "k", live, WIDE) == own
         writes.tombstone(tx, own, "")
         writes.tombstone(tx, third, "")
-        assert store.for_write(tx, HERE, "k", live) == other
-        assert store.for_write(tx, HERE, "k", lambda item: not live(item)).place == HERE
+        assert store.for_write(tx, HERE, "k", live, WIDE) == other
+        assert store.for_write(tx, HERE, "k", lambda item: not live(item), WIDE).place == HERE
         writes.tombstone(tx, other, "")
-        assert store.for_write(tx, HERE, "k", live).place == HERE
+        assert store.for_write(tx, HERE, "k", live, WIDE).place == HERE
         assert store.for_read(tx, HERE, "k", WIDE, clock()) is None
 
 
