@@ -29,6 +29,7 @@ from loom.edges.mcp.identity import transport_of
 from loom.edges.mcp.listing import ANY_TOOL, HELP, INSTRUCTIONS, help_for, tools_of
 from loom.edges.workers import Workers
 from loom.errors import LoomError, Rejected, Unauthenticated
+from loom.ops import text_checks
 from loom.ops.registry import Registry
 from loom.ops.spec import Toolset
 
@@ -120,6 +121,7 @@ class Tools:
         if args is not None and not isinstance(args, dict):
             raise Rejected("args: should be an object with the operation's fields", field="args")
         ignored = [key for key in arguments if key not in ("op", "args")]
+        text_checks.check(dict.fromkeys(ignored))  # these names come back in the answer, and reach no other check
         return name, cast("dict[str, Any]", args or {}), ignored
 
     def _caller(self, ctx: RequestContext) -> Caller:
