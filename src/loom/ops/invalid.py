@@ -1,7 +1,6 @@
 """What a field that does not fit is told: what it should be, and what to send instead."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -10,6 +9,12 @@ from loom.errors import Rejected
 
 NAME_LENGTH_MAX = 64
 UNKNOWN_MAX = 8
+IDENTITY_HINTS = {
+    "namespace": "; name one, since the token does not",
+    "agent": "; name the agent that calls, or - for none",
+}
+"""What is added where a token's call lacks what a single user's install fills in."""
+
 NOT_MEANT = ("", "-", None)
 """What clients send in optional fields that they do not want to use."""
 
@@ -29,6 +34,7 @@ def rejected(error: ValidationError, model: type[BaseModel], whole: str, unknown
     if first["type"] == "missing":
         names = sorted(name[:NAME_LENGTH_MAX] for name in unknown)[:UNKNOWN_MAX]
         message += f"; there is no field {', '.join(names)}" if names else ""
+        message += IDENTITY_HINTS.get(where, "")
     elif first["input"] in NOT_MEANT and len(first["loc"]) == 1:
         field = model.model_fields.get(str(first["loc"][0]))
         message += "; leave it out for its default" if field is not None and not field.is_required() else ""
@@ -42,10 +48,10 @@ def _message(found: ErrorDetails) -> str:
     return say(found.get("ctx", {}), found["input"])
 
 
-def _typed(wanted: str, from_text: str) -> Callable[[Mapping[str, Any], object], str]:
+def _typed(wanted: str, from_text: str) -> Callable[[Mapping[str, object], object], str]:
     """A message for a value of another type; `from_text` is what to do when it came as a text."""
 
-    def say(limits: Mapping[str, Any], given: object) -> str:
+    def say(limits: Mapping[str, object], given: object) -> str:
         del limits
         return f"should be {wanted}, {from_text}" if isinstance(given, str) else f"should be {wanted}{_instead(given)}"
 
@@ -65,15 +71,15 @@ def _instead(given: object) -> str:
     return ", not an object" if isinstance(given, dict) else ""
 
 
-def _bounded(template: str) -> Callable[[Mapping[str, Any], object], str]:
-    def say(limits: Mapping[str, Any], given: object) -> str:
+def _bounded(template: str) -> Callable[[Mapping[str, object], object], str]:
+    def say(limits: Mapping[str, object], given: object) -> str:
         del given
         return template.format_map(limits)
 
     return say
 
 
-def _too_short(limits: Mapping[str, Any], given: object) -> str:
+def _too_short(limits: Mapping[str, object], given: object) -> str:
     del given
     return "may not be empty" if limits["min_length"] == 1 else f"at least {limits['min_length']} long"
 
@@ -81,7 +87,7 @@ def _too_short(limits: Mapping[str, Any], given: object) -> str:
 _WHOLE = _typed("a whole number", "not a text; send it without quotes")
 _OBJECT = _typed("an object", 'not a text; send it as JSON, like {"field": "value"}')
 
-MESSAGES: Mapping[str, Callable[[Mapping[str, Any], object], str]] = {
+MESSAGES: Mapping[str, Callable[[Mapping[str, object], object], str]] = {
     "missing": _bounded("is required"),
     "string_type": _typed("a text", "not bytes"),
     "int_type": lambda limits, given: (

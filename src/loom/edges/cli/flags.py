@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from loom.edges.cli.problem import MISUSED, Problem
 from loom.ops import schema
-from loom.ops.spec import AnyOp
+from loom.ops.spec import IDENTITY_FIELDS, NONE, AnyOp
 
 FILE_LENGTH_MAX = 64 * 1024 * 1024
 TRUE_WORDS = ("true", "yes", "1")
@@ -27,7 +27,7 @@ def add_flags(parser: argparse.ArgumentParser, op: AnyOp) -> None:
         kinds = kinds_of(part, whole.get("$defs", {}))
         default = f" (default {json.dumps(part['default'], ensure_ascii=False)})" if part.get("default") else ""
         parser.add_argument(
-            "--" + name.replace("_", "-"),
+            *_spellings(name),
             dest="field_" + name,
             action="append",
             nargs="?" if kinds == BOOLEAN else None,
@@ -48,8 +48,17 @@ def arguments(op: AnyOp, given: argparse.Namespace) -> dict[str, Any]:
     for name, part in whole["properties"].items():
         texts = getattr(given, "field_" + name)
         if texts is not None:
-            found[name] = _value("--" + name.replace("_", "-"), texts, kinds_of(part, whole.get("$defs", {})), part)
+            flag = _spellings(name)[0]
+            if name in IDENTITY_FIELDS and texts == [NONE]:
+                found[name] = NONE  # none, and not standard input
+            else:
+                found[name] = _value(flag, texts, kinds_of(part, whole.get("$defs", {})), part)
     return found
+
+
+def _spellings(name: str) -> list[str]:
+    """A field's flags: `--memory-key`, and `--memory_key` for those who know the field."""
+    return list(dict.fromkeys(("--" + name.replace("_", "-"), "--" + name)))
 
 
 def kinds_of(part: Schema, defs: Schema) -> frozenset[str]:

@@ -1,6 +1,7 @@
 """How answers look at a terminal: tables for people, JSON for programs."""
 
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
@@ -9,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+TIME = re.compile(r"^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)[.\d]*Z$")
 CELL_LENGTH_MAX = 200
 COLUMNS_MAX = 6
 EMPTY: tuple[object, ...] = (None, "", "-", [], {})
@@ -30,9 +32,13 @@ def show_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Non
 
 
 def show_answer(answer: Mapping[str, Any]) -> None:
-    """Any operation's answer, readable: a line a field, then each list of objects under its name."""
+    """Any operation's answer, readable: a line a field that is not empty, then each list of objects under its name."""
     flat = dict(_flat(answer, ""))
-    _show_fields({name: value for name, value in flat.items() if not _is_rows(value)})
+    fields = {name: value for name, value in flat.items() if value not in EMPTY and not _is_rows(value)}
+    if fields:
+        _show_fields(fields)
+    elif not any(map(_is_rows, flat.values())):
+        print("nothing")
     for name, value in flat.items():
         if _is_rows(value):
             print(f"\n{name}")
@@ -70,9 +76,17 @@ def _show_rows(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def shown(value: object) -> str:
-    """A value in one cell of a table, cut when it is long."""
-    text = _whole(value)
+    """A value in one cell of a table: a list's texts side by side, a time to the second, cut when it is long."""
+    text = TIME.sub(r"\1 \2Z", _side_by_side(value) or _whole(value))
     return text if len(text) <= CELL_LENGTH_MAX else text[: CELL_LENGTH_MAX - 1] + "…"
+
+
+def _side_by_side(value: object) -> str:
+    if not isinstance(value, list):
+        return ""
+    parts = cast("list[object]", value)
+    texts = [part for part in parts if isinstance(part, str)]
+    return _whole(", ".join(texts)) if len(texts) == len(parts) else ""
 
 
 def _whole(value: object) -> str:
