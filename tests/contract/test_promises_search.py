@@ -121,6 +121,17 @@ def test_a_blank_query_is_refused(core: Core, op: str, query: str) -> None:
         core.call(op, query=query)
 
 
+@pytest.mark.parametrize("op", ["search.query", "memory.search"])
+def test_any_other_query_is_data_and_its_first_10000_characters_are_used(core: Core, op: str) -> None:
+    core.call("memory.set", memory_key="k", value="tea")
+    for query in (" " * 10_001 + "tea", "tea " + "x" * 20_000):
+        answer = core.call(op, query=query)
+        found = answer.get("memory", answer)["results"]
+        assert [hit["memory_key"] for hit in found] == ["k"]
+    late = core.call(op, query="x" * 10_000 + " tea", explain=True)
+    assert all(hit["score_components"].get("words_raw") is None for hit in late.get("memory", late)["results"])
+
+
 @pytest.mark.parametrize("top_k", [0, 101, -1])
 def test_top_k_is_1_to_100(core: Core, top_k: int) -> None:
     with pytest.raises(Rejected, match="top_k"):

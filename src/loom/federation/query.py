@@ -38,9 +38,10 @@ EMPTY: Mapping[str, Mapping[str, Json]] = MappingProxyType(
 
 
 def _not_blank(query: str) -> str:
-    if not query.strip():
+    used = query.strip()[:QUERY_CHARACTERS_MAX]
+    if not used:
         raise ValueError("is blank; ask something")
-    return query[:QUERY_CHARACTERS_MAX]
+    return used
 
 
 class QueryRequest(OpenRequest):

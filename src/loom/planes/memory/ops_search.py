@@ -30,9 +30,9 @@ WITHHELD_REASON = "memories unlikely to answer were held back"
 
 
 def not_blank(query: str) -> str:
-    """The part of a query that is used; ValueError when there is nothing to look for."""
-    used = query[:QUERY_CHARACTERS_MAX]
-    if not used.strip():
+    """The part of a query that is used, without the space around it; ValueError when there is nothing to look for."""
+    used = query.strip()[:QUERY_CHARACTERS_MAX]
+    if not used:
         raise ValueError("is blank; ask something")
     return used
 
