@@ -179,6 +179,20 @@ def test_loom_op_reaches_every_operation_and_explains_them(http: TestClient, gua
 
 
 @pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"op": "note.set", "key": "a", "value": "b"}, "args: put key, value inside args"),
+        ({"op": "note.set", "args": '{"key": "a"}'}, "args: should be an object"),
+        ({"op": "loom_note_set", "args": {"key": "a"}}, "value: is required"),
+    ],
+)
+def test_loom_op_tells_where_fields_belong(http: TestClient, arguments: Mapping[str, Any], said: str) -> None:
+    result = call(http, "modern", "loom_op", arguments)
+    assert result["isError"]
+    assert json.loads(result["content"][0]["text"])["message"].startswith(said)
+
+
+@pytest.mark.parametrize(
     ("client", "agent"),
     [
         ("claude-code", "claude-code"),

@@ -119,10 +119,24 @@ class Tools:
         if not isinstance(name, str) or not name:
             raise Rejected('op: name an operation; "help" lists them', field="op")
         if args is not None and not isinstance(args, dict):
-            raise Rejected("args: should be an object with the operation's fields", field="args")
+            raise Rejected(
+                'args: should be an object with the operation\'s fields, like {"memory_key": "team/tea"}, and no text',
+                field="args",
+            )
+        op = self.registry.by_tool(name)
+        name = op.name if op is not None else name
         ignored = [key for key in arguments if key not in ("op", "args")]
         text_checks.check(dict.fromkeys(ignored))  # these names come back in the answer, and reach no other check
+        if not args:
+            self._check_outside(name, ignored)
         return name, cast("dict[str, Any]", args or {}), ignored
+
+    def _check_outside(self, name: str, sent: list[str]) -> None:
+        """Rejected when the operation's own fields were sent beside `op`, where they would be ignored."""
+        known = next((op.takes.model_fields for op in self.registry if op.name == name), {})
+        outside = sorted(field for field in sent if field in known)
+        if outside:
+            raise Rejected(f"args: put {', '.join(outside)} inside args; beside op they are not read", field="args")
 
     def _caller(self, ctx: RequestContext) -> Caller:
         request = _http_request(ctx)
