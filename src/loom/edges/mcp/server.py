@@ -133,8 +133,8 @@ class Tools:
 
     def _check_outside(self, name: str, sent: list[str]) -> None:
         """Rejected when the operation's own fields were sent beside `op`, where they would be ignored."""
-        known = next((op.takes.model_fields for op in self.registry if op.name == name), {})
-        outside = sorted(field for field in sent if field in known)
+        known = {field for op in self.registry if op.name == name for field in op.takes.model_fields}
+        outside = sorted(known.intersection(sent))
         if outside:
             raise Rejected(f"args: put {', '.join(outside)} inside args; beside op they are not read", field="args")
 
