@@ -1,11 +1,13 @@
 """What is promised of search.query and memory.search, sentence by sentence."""
 
+from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
 
 from fakes import Core
 from loom.errors import Rejected
+from loom.ops.spec import Limits
 from loom.retrieval.recipes import RecipeName
 
 LONG = "The database of the project is PostgreSQL eighteen and it listens on a port of its own. " * 10
@@ -104,6 +106,32 @@ def test_a_page_goes_on_where_the_last_ended_and_obeys_the_request(filled: Core)
     assert all(hit["score_components"] and hit["value"] for hit in hits(second).values())
     assert list(hits(ask(filled, top_k=1, explain=True, page=handle))) == list(hits(second))[:1]
     assert filled.call("memory.next_page", page=handle)["results"][0]["memory_key"] == next(iter(hits(second)))
+
+
+def test_a_page_goes_on_in_the_namespaces_of_its_search(core: Core) -> None:
+    for namespace in ("one", "two"):
+        for number in range(3):
+            core.call("memory.set", namespace=namespace, memory_key=f"{namespace}{number}", value=f"tea {number}")
+    first = ask(core, namespace="one", query="tea", top_k=2, explain=True)
+    second = core.call(
+        "search.query", namespace="one", query="tea", top_k=2, explain=True, page=first["memory"]["next_page"]
+    )
+    assert sorted([*hits(first), *hits(second)]) == ["one0", "one1", "one2"]
+    assert second["memory"]["namespaces_searched"] == ["one"]
+
+
+def test_what_the_fan_out_left_is_named(core: Core) -> None:
+    core = replace(core, dispatcher=replace(core.dispatcher, limits=Limits(fanout_namespaces_max=2)))
+    for namespace in ("old", "middle", "new", "named"):
+        core.call("memory.set", namespace=namespace, memory_key="k", value=f"tea of {namespace}")
+        core.clock.step(seconds=1)
+    core.call("memory.set", namespace="old", memory_key="k2", value="tea again")
+    answer = core.call("search.query", namespace="named", query="tea")
+    assert answer["memory"]["namespaces_searched"] == ["named", "old"]
+    assert answer["namespaces_skipped"] == answer["memory"]["namespaces_skipped"] == ["new", "middle"]
+    assert ask(core, namespace="middle", query="tea")["namespaces_skipped"] == []
+    alone = core.call("memory.search", namespace="named", namespace_scope="all_mine", query="tea")
+    assert alone["namespaces_skipped"] == ["new", "middle"]
 
 
 @pytest.mark.parametrize("recipe", get_args(RecipeName))

@@ -176,6 +176,8 @@ def assembled(asked: Asked, skipped: Sequence[str], lost: Sequence[str], *, expl
     """One answer from the planes' own. Pure."""
     sections = {name: timed.section for name, timed in asked.answers.items()}
     bodies = {name: dict(sections[name].body if name in sections else empty) for name, empty in EMPTY.items()}
+    if "namespaces_skipped" in bodies["memory"]:
+        bodies["memory"]["namespaces_skipped"] = list(skipped)
     parts = [part for section in sections.values() for part in section.degraded]
     withheld: dict[str, JsonValue] = {name: part.withheld for name, part in sections.items() if part.withheld}
     if withheld:

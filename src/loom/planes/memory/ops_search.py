@@ -188,7 +188,9 @@ def ask(tx: Transaction, question: Question) -> Section:
     """The memory section: likely hits, or every hit when none is likely or all are to be explained."""
     page = page_of(question)
     reader = replace(question.reader, scope=min(question.reader.scope, ReadScope(page.scope)))
-    where = filter_of(page, question.namespaces, reader, question.now_us)
+    # The page of a search of one namespace goes on in that one, though the request's default is all.
+    spaces = question.namespaces if page.namespace_scope == "all_mine" else (question.namespace,)
+    where = filter_of(page, spaces, reader, question.now_us)
     quest = quest_of(page, where, (question.vector, question.space, question.random_cosine))
     ranking = search.ranked(tx, quest)
     found = answers.judged(tx, quest, page, ranking)
