@@ -1,6 +1,5 @@
 """How answers look at a terminal: tables for people, JSON for programs."""
 
-import json
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,6 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from loom.edges.cli.printable import printable, printable_json
+
 TIME = re.compile(r"^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)[.\d]*Z$")
 CELL_LENGTH_MAX = 200
 COLUMNS_MAX = 6
@@ -18,14 +19,14 @@ EMPTY: tuple[object, ...] = (None, "", "-", [], {})
 
 def show_json(answer: object) -> None:
     """One JSON document."""
-    print(json.dumps(answer, ensure_ascii=False, indent=2))
+    print(printable_json(answer, indent=2))
 
 
 def show_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
     """A row for each mapping; a value that is missing or null stays empty."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
-        table.add_column(column.replace("_", " "), overflow="fold")
+        table.add_column(printable(column.replace("_", " ")), overflow="fold")
     for row in rows:
         table.add_row(*(Text(shown(row.get(column))) for column in columns))
     _console().print(table)
@@ -41,7 +42,7 @@ def show_answer(answer: Mapping[str, Any]) -> None:
         print("nothing")
     for name, value in flat.items():
         if _is_rows(value):
-            print(f"\n{name}")
+            print(f"\n{printable(name)}")
             _show_rows(value)
 
 
@@ -59,7 +60,7 @@ def _show_fields(fields: Mapping[str, Any]) -> None:
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in fields.items():
-        table.add_row(Text(name), Text(_whole(value)))
+        table.add_row(Text(printable(name)), Text(_whole(value)))
     _console().print(table)
 
 
@@ -93,8 +94,8 @@ def _whole(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        return "".join(char if char.isprintable() or char == "\n" else "�" for char in value)
-    return json.dumps(value, ensure_ascii=False)
+        return printable(value)
+    return printable_json(value)
 
 
 def _is_rows(value: object) -> bool:
