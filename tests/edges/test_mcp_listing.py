@@ -35,5 +35,5 @@ def test_help_shows_identity_and_requires_none() -> None:
 
 
 def test_a_name_that_is_nearly_right_is_answered_with_the_right_one() -> None:
-    with pytest.raises(UnknownOp, match=r"did you mean profile\.append\?"):
+    with pytest.raises(UnknownOp, match=r'did you mean profile\.append\? loom_op with op="help" lists them'):
         help_for(compose.registry(), Role.WRITER, {"op": "profile_append"})

@@ -41,12 +41,20 @@ class Registry:
 
     def named(self, name: str) -> AnyOp:
         """The operation called `name`; UnknownOp when there is none."""
-        op = self._by_name.get(name)
+        op = self.by_name(name)
         if op is None:
-            close = difflib.get_close_matches(name[:NAME_LENGTH_MAX], self._by_name, n=1)
-            hint = f"did you mean {close[0]}? " if close else ""
-            raise UnknownOp(f"no operation has this name; {hint}ops.capabilities lists them")
+            raise self.unknown(name, "ops.capabilities")
         return op
+
+    def unknown(self, name: str, index: str) -> UnknownOp:
+        """The refusal of a name that no operation has, with the one that is nearly it; `index` lists them."""
+        close = difflib.get_close_matches(name[:NAME_LENGTH_MAX], self._by_name, n=1)
+        hint = f"did you mean {close[0]}? " if close else ""
+        return UnknownOp(f"no operation has this name; {hint}{index} lists them")
+
+    def by_name(self, name: str) -> AnyOp | None:
+        """The operation called `name`, or None."""
+        return self._by_name.get(name)
 
     def by_tool(self, tool: str) -> AnyOp | None:
         """The operation behind an MCP tool name, listed or not."""

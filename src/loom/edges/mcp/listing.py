@@ -6,6 +6,7 @@ from typing import Any
 from mcp_types import Tool, ToolAnnotations
 
 from loom.access.caller import Role
+from loom.errors import UnknownOp
 from loom.ops.registry import Registry
 from loom.ops.schema import answer_schema, request_schema
 from loom.ops.spec import AnyOp, Kind, Toolset, tool_name
@@ -99,11 +100,18 @@ def help_for(registry: Registry, role: Role, args: Mapping[str, Any]) -> dict[st
     """
     wanted = args.get("op")
     if isinstance(wanted, str) and wanted not in ("", "-", HELP):
-        op = registry.by_tool(wanted) or registry.named(wanted)
+        op = registry.by_tool(wanted) or registry.by_name(wanted)
+        if op is None:
+            raise unknown(registry, wanted)
         # Every identity field is shown, since one may have to be named; none is required, as they are filled in.
         shown = request_schema(op, listed=False) | {"required": _required(op)}
         return {**_line(op), "input_schema": shown, "example": dict(op.example)}
     return {"ops": [_line(op) for op in registry if role >= op.role]}
+
+
+def unknown(registry: Registry, name: str) -> UnknownOp:
+    """The refusal of a name; it points at `help`, which is a hundredth of what ops.capabilities answers."""
+    return registry.unknown(name, 'loom_op with op="help"')
 
 
 def _line(op: AnyOp) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from loom.edges.http.calls import Call
 from loom.edges.http.messages import LABEL_KEY, header_of, json_of, request_id_of
 from loom.edges.last import guarded
 from loom.edges.mcp.identity import transport_of
-from loom.edges.mcp.listing import ANY_TOOL, HELP, INSTRUCTIONS, help_for, tools_of
+from loom.edges.mcp.listing import ANY_TOOL, HELP, INSTRUCTIONS, help_for, tools_of, unknown
 from loom.edges.workers import Workers
 from loom.errors import LoomError, Rejected, Unauthenticated
 from loom.ops import text_checks
@@ -95,11 +95,12 @@ class Tools:
 
     async def _answer(self, ctx: RequestContext, params: CallToolRequestParams, request_id: str) -> dict[str, Any]:
         caller = self._caller(ctx)
-        name, args, ignored = self._target(params)
         request = _http_request(ctx)
         if request is not None:
-            known = name == HELP or any(op.name == name for op in self.registry)
-            request.scope[LABEL_KEY] = f"mcp {name}" if known else "mcp unknown"
+            request.scope[LABEL_KEY] = "mcp unknown"
+        name, args, ignored = self._target(params)
+        if request is not None:
+            request.scope[LABEL_KEY] = f"mcp {name}"
         if params.name == ANY_TOOL and name == HELP:
             answer = help_for(self.registry, caller.role, args)
         else:
@@ -123,20 +124,16 @@ class Tools:
                 'args: should be an object with the operation\'s fields, like {"memory_key": "team/tea"}, and no text',
                 field="args",
             )
-        op = self.registry.by_tool(name)
+        op = self.registry.by_tool(name) or self.registry.by_name(name)
+        if op is None and name != HELP:
+            raise unknown(self.registry, name)
         name = op.name if op is not None else name
         ignored = [key for key in arguments if key not in ("op", "args")]
         text_checks.check(dict.fromkeys(ignored))  # these names come back in the answer, and reach no other check
-        if not args:
-            self._check_outside(name, ignored)
-        return name, cast("dict[str, Any]", args or {}), ignored
-
-    def _check_outside(self, name: str, sent: list[str]) -> None:
-        """Rejected when the operation's own fields were sent beside `op`, where they would be ignored."""
-        known = {field for op in self.registry if op.name == name for field in op.takes.model_fields}
-        outside = sorted(known.intersection(sent))
+        outside = sorted(field for field in ignored if op is not None and not args and field in op.takes.model_fields)
         if outside:
             raise Rejected(f"args: put {', '.join(outside)} inside args; beside op they are not read", field="args")
+        return name, cast("dict[str, Any]", args or {}), ignored
 
     def _caller(self, ctx: RequestContext) -> Caller:
         request = _http_request(ctx)
