@@ -82,6 +82,18 @@ def test_unknown_fields_are_served_and_named_in_order(core: Core) -> None:
         assert core.call(op.name, **example, zoo=1, Ape=None, bee={})["ignored_args"] == ["Ape", "bee", "zoo"]
 
 
+def test_unknown_fields_of_items_are_served_and_named(core: Core) -> None:
+    items: list[dict[str, Any]] = [
+        {"memory_key": "a", "value": 1, "tag": ["x"]},
+        {"memory_key": "b", "value": 2, "tag": 1, "Zoo": 1},
+    ]
+    answer = core.call("memory.set_many", key="once", items=items, colour=1)
+    assert answer["ignored_args"] == ["colour", "items.Zoo", "items.tag"]
+    assert answer["written"] == 2
+    assert core.call("memory.set_many", key="once", items=items, colour=1) == answer
+    assert "ignored_args" not in core.call("memory.set_many", items=[{"memory_key": "c", "value": 1}])
+
+
 def test_a_scope_that_an_operation_does_not_take_changes_nothing(core: Core) -> None:
     core.call("profile.render", user_id="ann")
     core.call("profile.render", user_id="bob")

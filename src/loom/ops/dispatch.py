@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +21,7 @@ from loom.storage.interface import SYSTEM_ORG, Database, Raced, StoreError
 
 ATTEMPTS_MAX = 4
 BACKOFF_S = 0.002
+IGNORED = "ignored_args"
 
 Observe = Callable[[str, str, float], None]
 """Told each call's op name (`unknown` when there is none), outcome code (`OK` or an error's) and seconds."""
@@ -93,11 +94,10 @@ class Dispatcher:
         scope = identity.scope_of(op, caller, known)
         attempt = _attempt(op, caller, transport, args)
         org = SYSTEM_ORG if op.own_org else request.org
-        ignored = sorted(set(args) - set(op.takes.model_fields))
-        told = {"ignored_args": ignored} if ignored else {}
+        ignored = set(args) - set(op.takes.model_fields)
         kept = self._earlier(op, org, attempt)
         if kept is not None:
-            return kept | told
+            return named(kept, ignored)
         prepared: object = None
         if op.prepare is not None:
             prepared = op.prepare(self._bench(caller, scope), request)
@@ -119,7 +119,7 @@ class Dispatcher:
         body = retried(op, run)
         if op.kind is not Kind.READ:
             self.wake(request.org)
-        return body | told
+        return named(body, ignored)
 
     def _earlier(self, op: AnyOp, org: str, attempt: Attempt | None) -> dict[str, Any] | None:
         """The answer kept for this attempt, looked up before a `prepare` that may find the world changed since."""
@@ -142,6 +142,12 @@ def retried(op: AnyOp, run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         except Raced:
             time.sleep(random.uniform(0, BACKOFF_S * 2**turn))  # noqa: S311  # jitter, not a secret
     raise Conflict(f"{op.name} lost {ATTEMPTS_MAX} races in a row; try again")
+
+
+def named(body: dict[str, Any], ignored: Collection[str]) -> dict[str, Any]:
+    """The answer with the names of unknown fields, those included that the operation itself met in its items."""
+    every = sorted({*ignored, *body.get(IGNORED, ())})
+    return body | {IGNORED: every} if every else body
 
 
 def validated(op: AnyOp, known: Mapping[str, Any]) -> Request:
