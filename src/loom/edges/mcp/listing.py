@@ -19,6 +19,8 @@ Loom is a memory shared by every agent of this person or team: you find what oth
 1. At the start of a task read the profile (loom_profile_render), and search before you ask or guess (loom_search).
 2. Store what a later session will need as soon as you learn it (loom_memory_set): one claim per memory, under a
 readable key like shop/deploy; memory_type says whether it is a decision, a constraint, or how something is done.
+What is stored and wrong, whoever stored it, correct through loom_op:
+{"op": "memory.update", "args": {"memory_key": "shop/deploy", "value": "..."}}
 3. What the user wants or likes goes into the profile, through loom_op:
 {"op": "profile.append", "args": {"label": "preferences", "addition": "Likes small commits."}}
 {"op": "profile.replace", "args": {"label": "preferences", "old": "small", "new": "tiny"}} corrects a part; add the
