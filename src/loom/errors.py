@@ -24,6 +24,7 @@
     - TextNotFound        422  TEXT_NOT_FOUND
   + Locked                423  LOCKED
   + RateLimited           429  RATE_LIMITED
+  + HeadTooLarge          431  HEAD_TOO_LARGE
   + Internal              500  INTERNAL
   + Unavailable           503  UNAVAILABLE
 
@@ -232,6 +233,14 @@ class RateLimited(LoomError):
     code = "RATE_LIMITED"
     category = "limit"
     retryable = True
+
+
+class HeadTooLarge(LoomError):
+    """The request's headers are over the server's limit."""
+
+    status = 431
+    code = "HEAD_TOO_LARGE"
+    category = "limit"
 
 
 class Internal(LoomError):

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from cli_kit import SmallServer
 
-from loom import config
+from loom import compose, config
 from loom.edges.cli import imports
 from loom.edges.cli.launch import server_url
 from loom.edges.cli.main import main
+from loom.edges.cli.output import show_answer, show_table
 from loom.edges.cli.problem import Problem
 from loom.edges.cli.serve import bound, shown_url
 from loom.edges.cli.shell import load_settings
@@ -63,8 +64,9 @@ def test_call_without_an_operation_lists_them(server: SmallServer, capsys: Print
     ("argv", "exit_code", "said"),
     [
         (("call", "note.get", "--key", "none"), 1, "loom: key: no note has it; note.set makes one\n"),
-        (("call", "note.nope"), 1, "loom: no operation has this name; ops.capabilities lists them\n"),
-        (("call", "note.set", "--key", "a"), 1, "loom: value: Field required\n"),
+        (("call", "note.gett"), 1, "loom: no operation has this name; did you mean note.get? "),
+        (("call", "weather"), 1, "loom: no operation has this name; ops.capabilities lists them\n"),
+        (("call", "note.set", "--key", "a"), 1, "loom: value: is required\n"),
         (("call", "--args", "[", "note.get"), 2, "loom: --args: is not JSON\n"),
         (("namespace", "delete", "team"), 2, "loom: this deletes namespace team"),
     ],
@@ -77,6 +79,31 @@ def test_a_failure_is_one_line(
     assert error.startswith(said)
     assert error.count("\n") == 1
     assert server.closed == len(server.settings)
+
+
+@pytest.mark.parametrize("port", ["70000", "http", "-1", "", "9" * 5000])
+def test_a_port_that_is_none_is_misuse(capsys: Printed, port: str) -> None:
+    assert loom("serve", f"--port={port}") == 2
+    assert "wants a port, 0 to 65535" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("server")
+def test_a_home_that_cannot_be_is_named(capsys: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "small_server", compose)
+    home = Path("a file")
+    home.write_text("")
+    monkeypatch.setenv("LOOM_HOME", str(home))
+    assert loom("token", "list") == 1
+    assert f"The home folder is {home.absolute()} (LOOM_HOME)." in capsys.readouterr().err
+
+
+def test_an_answer_shows_what_it_holds(capsys: Printed) -> None:
+    show_answer({"name": "a", "note": "", "next": None, "tags": [], "on": False, "count": 0})
+    assert capsys.readouterr().out.split() == ["name", "a", "on", "false", "count", "0"]
+    show_answer({"items": []})
+    assert capsys.readouterr().out == "nothing\n"
+    show_table([{"at": "2026-01-02T03:04:05.678901Z", "tags": ["a", "b"]}], ("at", "tags"))
+    assert "2026-01-02 03:04:05Z  a, b" in capsys.readouterr().out
 
 
 def test_a_bad_setting_is_misuse(server: SmallServer, capsys: Printed) -> None:

@@ -63,6 +63,8 @@ def read(*flags: str) -> dict[str, Any]:
         (("--rows", '{"a": "b"}'), {"rows": [{"a": "b"}]}),
         (("--mode", "b", "--user-id", "ann"), {"mode": "b", "user_id": "ann"}),
         (("--text", "@@home"), {"text": "@home"}),
+        (("--user_id", "ann"), {"user_id": "ann"}),
+        (("--agent", "-", "--user-id", "-"), {"agent": "-", "user_id": "-"}),
     ],
 )
 def test_flags_become_json(flags: tuple[str, ...], found: dict[str, Any]) -> None:

@@ -146,6 +146,12 @@ def test_the_docs_page_loads_nothing_from_elsewhere(http: TestClient) -> None:
     assert "innerHTML" not in http.get("/docs/page.js").text
 
 
+def test_the_root_leads_to_the_docs_page(http: TestClient) -> None:
+    answer = http.get("/", follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (307, "/docs")
+    assert http.post("/").status_code == 405
+
+
 def test_other_origins_get_no_cors_headers(http: TestClient) -> None:
     answer = http.post("/v1/note.get", json={"key": "a"}, headers={"origin": "http://localhost:7777"})
     names: Mapping[str, str] = answer.headers

@@ -47,6 +47,9 @@ MATRIX: list[tuple[str, str, str, Mapping[str, str], bytes, int, str]] = [
     ("compressed", "POST", "/v1/note.get", {"content-encoding": "gzip"}, b"{}", 415, "WRONG_MEDIA"),
     ("another host", "POST", "/v1/note.get", {"host": "evil.example"}, b'{"key":"a"}', 421, "WRONG_HOST"),
     ("another host, health", "GET", "/healthz", {"host": "localhost.evil.example:7777"}, b"", 421, "WRONG_HOST"),
+    ("a host and more", "GET", "/healthz", {"host": "[::1].evil.example"}, b"", 421, "WRONG_HOST"),
+    ("a host and two ports", "GET", "/healthz", {"host": "127.0.0.1:80:evil"}, b"", 421, "WRONG_HOST"),
+    ("a host behind a name", "GET", "/healthz", {"host": "localhost@evil.example"}, b"", 421, "WRONG_HOST"),
     ("another origin", "POST", "/v1/note.get", {"origin": "https://evil.example"}, b"{}", 403, "WRONG_ORIGIN"),
     ("another port", "POST", "/mcp", {"origin": "http://localhost:3000"}, b"{}", 403, "WRONG_ORIGIN"),
     ("no origin at all", "POST", "/v1/note.get", {"origin": "null"}, b"{}", 403, "WRONG_ORIGIN"),
@@ -55,6 +58,14 @@ MATRIX: list[tuple[str, str, str, Mapping[str, str], bytes, int, str]] = [
     ("a role too low", "POST", "/v1/note.set", {"authorization": "Bearer viewer"}, b"{}", 403, "DENIED"),
     ("broken", "POST", "/v1/note.trap", {}, b'{"key": "break"}', 500, "INTERNAL"),
 ]
+
+
+@pytest.mark.parametrize(("method", "path"), [("POST", "/v1/note.get"), ("POST", "/mcp"), ("GET", "/metrics")])
+def test_two_tokens_are_none(http: TestClient, method: str, path: str) -> None:
+    lines = [("authorization", ""), ("authorization", "Bearer no"), ("content-type", "application/json")]
+    answer = http.request(method, path, content=b"{}" if method == "POST" else None, headers=lines)
+    assert answer.status_code == 401
+    assert answer.json()["detail"]["code"] == "UNAUTHENTICATED"
 
 
 @pytest.fixture

@@ -166,7 +166,9 @@ def test_a_listed_tool_is_described_from_its_operation(http: TestClient, kit: Ki
 def test_loom_op_reaches_every_operation_and_explains_them(http: TestClient, guarded: TestClient) -> None:
     result = call(http, "modern", "loom_op", {"op": "note.set", "args": {"key": "a", "value": "b", "x": 1}, "y": 2})
     assert result["structuredContent"]["ignored_args"] == ["x", "y"]
-    listed = call(http, "modern", "loom_op", {"op": "help"})["structuredContent"]["ops"]
+    answer = call(http, "modern", "loom_op", {"op": "help", "z": 1})["structuredContent"]
+    assert answer["ignored_args"] == ["z"]
+    listed = answer["ops"]
     assert [op["name"] for op in listed] == ["note.clear", "note.get", "note.set", "note.trap"]
     assert listed[2]["required"] == ["key", "value"]
     one = call(http, "modern", "loom_op", {"op": "help", "args": {"op": "note.set"}})["structuredContent"]
@@ -174,6 +176,20 @@ def test_loom_op_reaches_every_operation_and_explains_them(http: TestClient, gua
     viewer = {"authorization": "Bearer viewer"}
     few = call(guarded, "modern", "loom_op", {"op": "help"}, headers=viewer)["structuredContent"]["ops"]
     assert [op["name"] for op in few] == ["note.get", "note.trap"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"op": "note.set", "key": "a", "value": "b"}, "args: put key, value inside args"),
+        ({"op": "note.set", "args": '{"key": "a"}'}, "args: should be an object"),
+        ({"op": "loom_note_set", "args": {"key": "a"}}, "value: is required"),
+    ],
+)
+def test_loom_op_tells_where_fields_belong(http: TestClient, arguments: Mapping[str, Any], said: str) -> None:
+    result = call(http, "modern", "loom_op", arguments)
+    assert result["isError"]
+    assert json.loads(result["content"][0]["text"])["message"].startswith(said)
 
 
 @pytest.mark.parametrize(
@@ -192,7 +208,22 @@ def test_a_session_keeps_the_clients_name_without_any_state(http: TestClient, cl
     assert session.isascii()
     result = call(http, "legacy", "loom_note_set", {"key": "a", "value": "b"}, headers={"mcp-session-id": session})
     assert who(result)["agent"] == agent
-    assert who(result)["session_id"] == "-"
+
+
+@pytest.mark.parametrize(
+    ("client", "keeps_one"),
+    [("claude-code", True), ("codex-mcp-client", True), ("cursor-vscode", True), ("mcp", False), ("my-client", False)],
+)
+def test_the_protocols_session_is_the_conversation_where_the_client_keeps_one(
+    http: TestClient, client: str, keeps_one: bool
+) -> None:
+    session = begin(http, client)
+    note = {"key": "a", "value": "b"}
+    headers = {"mcp-session-id": session}
+    result = call(http, "legacy", "loom_note_set", note, headers=headers)
+    assert who(result)["session_id"] == (session if keeps_one else "-")
+    named = call(http, "legacy", "loom_note_set", note, headers=headers | {"x-loom-session": "told"})
+    assert who(named)["session_id"] == "told"
 
 
 def test_two_clients_of_one_name_get_two_sessions(http: TestClient) -> None:

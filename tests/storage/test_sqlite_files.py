@@ -53,6 +53,15 @@ def test_file_names_are_readable_and_distinct() -> None:
     assert names[0].startswith("acme-")
 
 
+def test_the_owner_alone_reads_the_files_even_in_a_folder_that_was_there(folder: Path) -> None:
+    folder.mkdir(mode=0o755)
+    opened = SqliteDatabase(folder, MIGRATIONS)
+    add(opened, "x")
+    modes = {path.name.removeprefix(NAME): path.stat().st_mode & 0o777 for path in folder.iterdir()}
+    opened.close()
+    assert modes == {"": 0o600, "-wal": 0o600, "-shm": 0o600}
+
+
 def test_the_files_settings_are_what_was_measured(database: SqliteDatabase, folder: Path) -> None:
     add(database, "x")
     with database.transaction(ORG, write=True) as transaction:

@@ -6,6 +6,7 @@ import pytest
 
 from fakes import Core, CoreOf
 from loom import federation, system
+from loom.access import namespaces
 from loom.access.caller import Caller, Role
 from loom.errors import Conflict, Denied, LoomError, NotFound, Rejected
 from loom.jobs import outbox
@@ -121,3 +122,16 @@ def test_bad_input_names_its_field(core: Core, op: str, field: str, args: dict[s
     with pytest.raises(LoomError) as raised:
         core.call(op, **args)
     assert (raised.value.status, raised.value.extras["field"]) == (422, field)
+
+
+def test_namespaces_out_of_reach_take_no_places(core: Core) -> None:
+    core.call("profile.set", label="x", value="green tea", namespace="mine")
+    core.call("profile.set", label="x", value="green tea", namespace="also-mine")
+    with core.database.transaction("dev", write=True) as tx:
+        for number in range(namespaces.LISTED_MAX):
+            namespaces.touch(tx, f"theirs-{number}", tx.stamp())
+    reader = Caller("t", Role.VIEWER, {"org": "dev"}, frozenset({"mine", "also-mine"}))
+    assert sorted(names(core, caller=reader, namespace="mine")) == ["also-mine", "mine"]
+    answer = core.call("search.query", caller=reader, namespace="mine", query="green tea")
+    assert [one["namespace"] for one in answer["profile"]["sections"]] == ["mine", "also-mine"]
+    assert answer["namespaces_skipped"] == []

@@ -1,6 +1,6 @@
 """Namespaces: named parts of an org, each of one kind, made when first written to."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -23,7 +23,7 @@ SELECT name, kind, description, created_at, last_version FROM namespace WHERE or
 
 LIST = """
 SELECT name, kind, description, created_at, last_version FROM namespace
-WHERE org = :org AND (:kind = '' OR kind = :kind)
+WHERE org = :org AND (:kind = '' OR kind = :kind) AND (:every = 1 OR name IN (:names))
 ORDER BY last_version DESC, name LIMIT :most
 """
 
@@ -68,9 +68,19 @@ def read(tx: Transaction, name: str) -> Namespace | None:
     return None if row is None else _namespace(row)
 
 
-def listed(tx: Transaction, kind: str = "", most: int = LISTED_MAX) -> Sequence[Namespace]:
-    """Namespaces, of one kind or of all, the most recently written first."""
-    return [_namespace(row) for row in tx.rows(LIST, kind=kind, most=most)]
+def listed(
+    tx: Transaction, reached: Collection[str] | None, kind: str = "", most: int = LISTED_MAX
+) -> Sequence[Namespace]:
+    """Namespaces, of one kind or of all, the most recently written first.
+
+    Args:
+        tx: a transaction.
+        reached: those the caller reaches, None for every one; others neither come nor count.
+        kind: of this kind; empty for all.
+        most: at most this many.
+    """
+    names = list(reached or ("",))
+    return [_namespace(row) for row in tx.rows(LIST, kind=kind, every=int(reached is None), names=names, most=most)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +93,7 @@ class FanOut:
 
 def fan_out(tx: Transaction, caller: Caller, named: str, most: int) -> FanOut:
     """The caller's own memory-kind namespaces: `named`, then the most recently written, `most` in all."""
-    own = [
-        space.name
-        for space in listed(tx, kind="memory")
-        if space.name != named and (caller.namespaces is None or space.name in caller.namespaces)
-    ]
+    own = [space.name for space in listed(tx, caller.namespaces, kind="memory") if space.name != named]
     return FanOut((named, *own[: most - 1]), tuple(own[most - 1 :]))
 
 

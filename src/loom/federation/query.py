@@ -15,7 +15,7 @@ from loom.errors import Rejected
 from loom.federation import legs as planes
 from loom.federation.legs import Asked
 from loom.ledger.rules import Reader
-from loom.ops.fields import Tags
+from loom.ops.fields import ScopeWord, Tags
 from loom.ops.spec import Answer, Context, Kind, Op, OpenRequest, Prepare, Toolset, prepared_as
 from loom.planes.leg import Leg, Question
 from loom.retrieval.recipes import RecipeName
@@ -38,9 +38,10 @@ EMPTY: Mapping[str, Mapping[str, Json]] = MappingProxyType(
 
 
 def _not_blank(query: str) -> str:
-    if not query.strip():
+    used = query.strip()[:QUERY_CHARACTERS_MAX]
+    if not used:
         raise ValueError("is blank; ask something")
-    return query[:QUERY_CHARACTERS_MAX]
+    return used
 
 
 class QueryRequest(OpenRequest):
@@ -76,6 +77,10 @@ class QueryRequest(OpenRequest):
         Annotated[str, Field(max_length=PAGE_LENGTH_MAX)],
         Field(description="memory.next_page of an earlier answer, to go on from there; empty to begin."),
     ] = ""
+    read_scope: Annotated[
+        ScopeWord,
+        Field(description="Whose rows: every user's, or this user_id's or session's beside those of no user."),
+    ] = "namespace"
 
 
 class QueryAnswer(Answer):
@@ -171,6 +176,8 @@ def assembled(asked: Asked, skipped: Sequence[str], lost: Sequence[str], *, expl
     """One answer from the planes' own. Pure."""
     sections = {name: timed.section for name, timed in asked.answers.items()}
     bodies = {name: dict(sections[name].body if name in sections else empty) for name, empty in EMPTY.items()}
+    if "namespaces_skipped" in bodies["memory"]:
+        bodies["memory"]["namespaces_skipped"] = list(skipped)
     parts = [part for section in sections.values() for part in section.degraded]
     withheld: dict[str, JsonValue] = {name: part.withheld for name, part in sections.items() if part.withheld}
     if withheld:

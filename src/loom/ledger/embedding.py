@@ -10,15 +10,17 @@ from loom.models.interface import Embedder
 from loom.retrieval.passages import split_passages
 
 EMBED_TIMEOUT_S = 60.0
+AT_ONCE_MAX = 8
+"""Items that one embedding call of the job takes: at most 128 passages, well within its time."""
 
 
 def embedded(embedder: Embedder, texts: Sequence[str], timeout_s: float = EMBED_TIMEOUT_S) -> list[Embedded]:
-    """Each text's vectors, one for every passage of it.
+    """Each text's vectors, one for every passage of it; a blank text has one as well.
 
     Raises:
         EmbedderFailed: the model gave no vectors in time.
     """
-    passages = [split_passages(text) for text in texts]
+    passages = [split_passages(text) or [""] for text in texts]
     flat = [passage for group in passages for passage in group]
     vectors = iter(embedder.embed_passages(flat, timeout_s))
     return [Embedded(embedder.space.fingerprint, [next(vectors) for _ in group]) for group in passages]
@@ -27,12 +29,24 @@ def embedded(embedder: Embedder, texts: Sequence[str], timeout_s: float = EMBED_
 def embed_items(bench: Bench, org: str, subjects: Sequence[str]) -> None:
     """The job `ledger.embed`: subjects are item ids.
 
-    A row that changed while its text was embedded is left to the job that
-    its change enqueued.
+    A few are done at a time, and kept before the next few begin. A row that
+    changed while its text was embedded is left to the job that its change enqueued.
     """
     ids = [int(subject) for subject in subjects]
+    for start in range(0, len(ids), AT_ONCE_MAX):
+        _embed_few(bench, org, ids[start : start + AT_ONCE_MAX])
+
+
+def _embed_few(bench: Bench, org: str, ids: Sequence[int]) -> None:
+    space = bench.embedder.space.fingerprint
     with bench.database.transaction(org, write=False) as tx:
-        items = [item for item in store.by_ids(tx, ids).values() if indexing.indexed(item)]
+        items = [
+            item
+            for item in store.by_ids(tx, ids).values()
+            if indexing.indexed(item) and tx.vectors.missing(indexing.shelf_of(item), space, [item.item_id])
+        ]
+    if not items:
+        return
     made = embedded(bench.embedder, [indexing.text_of(item) for item in items])
     with bench.database.transaction(org, write=True) as tx:
         now = store.by_ids(tx, [item.item_id for item in items])

@@ -7,7 +7,7 @@ from typing import cast
 from loom.access.caller import ReadScope
 from loom.errors import AmbiguousKey, NotFound
 from loom.ledger.rules import Attributes, Item, Place, Reader, Version, visible
-from loom.storage.interface import Row, Transaction
+from loom.storage.interface import Param, Row, Transaction
 
 WRITERS_MAX = 50
 """How many writers of one key are looked at, the latest first."""
@@ -46,6 +46,8 @@ WRITERS = (
     COLUMNS
     + """
 WHERE i.org = :org AND i.namespace = :namespace AND i.memory_key = :memory_key AND i.user_id = :user_id
+    AND (:any_user = 1 OR i.user_id = '-'
+        OR (i.user_id = :reader AND (:any_session = 1 OR i.session_id = :session_id)))
 ORDER BY CASE WHEN i.status = 'live' THEN 0 ELSE 1 END, i.version DESC LIMIT :most
 """
 )
@@ -131,31 +133,21 @@ def seen(
         now_us: what is expired by then is ended.
         ended: whether items that live no more are wanted as well.
     """
-    rows = tx.rows(
-        SEEN_WRITERS,
-        namespace=place.namespace,
-        memory_key=memory_key,
-        user_id=place.user_id,
-        reader=reader.user_id,
-        session_id=reader.session_id,
-        any_user=int(reader.scope is ReadScope.NAMESPACE),
-        any_session=int(reader.scope is not ReadScope.OWN_SESSION),
-        ended=int(ended),
-        now=now_us,
-        most=WRITERS_MAX,
-    )
+    rows = tx.rows(SEEN_WRITERS, ended=int(ended), now=now_us, **_seen_params(place, memory_key, reader))
     return [item_of(row) for row in rows]
 
 
-def meant(tx: Transaction, place: Place, memory_key: str, prefer: Callable[[Item], bool]) -> Item:
+def meant(tx: Transaction, place: Place, memory_key: str, prefer: Callable[[Item], bool], reader: Reader) -> Item:
     """The item a writer means by a key: among those preferred, else among all, the agent's own or the only one.
 
+    The agent's own is found even where `reader` does not reach it, so that the
+    caller can refuse; of others' rows there nothing is said.
+
     Raises:
-        NotFound: nobody wrote the key for this user.
+        NotFound: nobody within reach wrote the key for this user.
         AmbiguousKey: several other agents did.
     """
-    rows = tx.rows(WRITERS, namespace=place.namespace, memory_key=memory_key, user_id=place.user_id, most=WRITERS_MAX)
-    found = [item_of(row) for row in rows]
+    found = [item_of(row) for row in tx.rows(WRITERS, **_seen_params(place, memory_key, reader))]
     own = exact(tx, place, memory_key)
     if own is not None and own not in found:
         found.append(own)
@@ -171,19 +163,32 @@ def meant(tx: Transaction, place: Place, memory_key: str, prefer: Callable[[Item
     raise NotFound("memory_key: nothing is stored under this key", field="memory_key")
 
 
-def for_write(tx: Transaction, place: Place, memory_key: str, prefer: Callable[[Item], bool]) -> Item:
+def for_write(tx: Transaction, place: Place, memory_key: str, prefer: Callable[[Item], bool], reader: Reader) -> Item:
     """What `meant` finds, locked until the transaction ends.
 
     Raises:
-        NotFound: nobody wrote the key for this user.
+        NotFound: nobody within reach wrote the key for this user.
         AmbiguousKey: several other agents did.
     """
-    found = meant(tx, place, memory_key, prefer)
+    found = meant(tx, place, memory_key, prefer, reader)
     lock(tx, found.place, memory_key)
     again = exact(tx, found.place, memory_key)
     if again is None:
         raise NotFound("memory_key: nothing is stored under this key", field="memory_key")
     return again
+
+
+def _seen_params(place: Place, memory_key: str, reader: Reader) -> Mapping[str, Param]:
+    return {
+        "namespace": place.namespace,
+        "memory_key": memory_key,
+        "user_id": place.user_id,
+        "reader": reader.user_id,
+        "session_id": reader.session_id,
+        "any_user": int(reader.scope is ReadScope.NAMESPACE),
+        "any_session": int(reader.scope is not ReadScope.OWN_SESSION),
+        "most": WRITERS_MAX,
+    }
 
 
 def by_ids(tx: Transaction, item_ids: Collection[int]) -> Mapping[int, Item]:

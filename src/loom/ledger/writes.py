@@ -139,7 +139,9 @@ def delete_version(tx: Transaction, item: Item, number: int) -> Item:
         else:
             tx.run(SET_STATUS, item_id=item.item_id, version=older.version, status=LIVE)
             head = replace(older, status=LIVE)
-            after = replace(item, head=head, status=LIVE, expires_at=older.attributes.expires_at, ended_at=None)
+            # What is pinned stays, whatever time its older version was given.
+            expires_at = None if item.pinned else older.attributes.expires_at
+            after = replace(item, head=head, status=LIVE, expires_at=expires_at, ended_at=None)
         _put_item(tx, after)
         indexing.update(tx, item, after, None)
     indexing.scrub(tx, item)

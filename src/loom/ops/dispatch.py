@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from loom.access.caller import Caller, Install, ReadScope, Transport
 from loom.errors import Conflict, Denied, LoomError, Rejected, Unavailable
 from loom.models.interface import Embedder
-from loom.ops import idempotency, identity, text_checks
+from loom.ops import idempotency, identity, invalid, text_checks
 from loom.ops.idempotency import Attempt
 from loom.ops.ratelimit import RateLimit
 from loom.ops.registry import Registry
@@ -21,6 +21,7 @@ from loom.storage.interface import SYSTEM_ORG, Database, Raced, StoreError
 
 ATTEMPTS_MAX = 4
 BACKOFF_S = 0.002
+IGNORED = "ignored_args"
 
 Observe = Callable[[str, str, float], None]
 """Told each call's op name (`unknown` when there is none), outcome code (`OK` or an error's) and seconds."""
@@ -90,29 +91,42 @@ class Dispatcher:
         text_checks.check(args)
         known = identity.filled(op, caller, transport, self.install, args)
         request = validated(op, known)
-        scope = identity.scope_of(caller, known)
+        scope = identity.scope_of(op, caller, known)
+        attempt = _attempt(op, caller, transport, args)
+        org = SYSTEM_ORG if op.own_org else request.org
+        ignored = set(args) - set(op.takes.model_fields)
+        kept = self._earlier(op, org, attempt)
+        if kept is not None:
+            return named(kept, ignored)
         prepared: object = None
         if op.prepare is not None:
             prepared = op.prepare(self._bench(caller, scope), request)
 
-        def run(attempt: Attempt | None) -> dict[str, Any]:
-            org = SYSTEM_ORG if op.own_org else request.org
+        def run() -> dict[str, Any]:
             with self.database.transaction(org, write=op.kind is not Kind.READ) as tx:
                 now_us = self.clock_us()
-                earlier = attempt and idempotency.earlier_answer(tx, attempt, now_us)
-                if earlier:
-                    return earlier
+                if attempt:
+                    idempotency.lock(tx, attempt)
+                    earlier = idempotency.earlier_answer(tx, attempt, now_us)
+                    if earlier is not None:
+                        return earlier
                 ctx = Context(caller, scope, tx, now_us, prepared, self.later, self.limits, transport.agent)
                 body = dumped(op, op.run(ctx, request))
                 if attempt:
                     idempotency.keep(tx, attempt, body, now_us)
                 return body
 
-        body = retried(op, run, _attempt(op, caller, transport, args))
+        body = retried(op, run)
         if op.kind is not Kind.READ:
             self.wake(request.org)
-        ignored = sorted(set(args) - set(op.takes.model_fields))
-        return body | {"ignored_args": ignored} if ignored else body
+        return named(body, ignored)
+
+    def _earlier(self, op: AnyOp, org: str, attempt: Attempt | None) -> dict[str, Any] | None:
+        """The answer kept for this attempt, looked up before a `prepare` that may find the world changed since."""
+        if attempt is None or op.prepare is None:
+            return None
+        with self.database.transaction(org, write=False) as tx:
+            return idempotency.earlier_answer(tx, attempt, self.clock_us())
 
     def _bench(self, caller: Caller, scope: ReadScope) -> Prepare:
         return Prepare(
@@ -120,14 +134,20 @@ class Dispatcher:
         )
 
 
-def retried(op: AnyOp, run: Callable[[Attempt | None], dict[str, Any]], attempt: Attempt | None) -> dict[str, Any]:
+def retried(op: AnyOp, run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """`run`, again when another transaction won the race; Conflict after 4 times."""
     for turn in range(ATTEMPTS_MAX):
         try:
-            return run(attempt)
+            return run()
         except Raced:
             time.sleep(random.uniform(0, BACKOFF_S * 2**turn))  # noqa: S311  # jitter, not a secret
     raise Conflict(f"{op.name} lost {ATTEMPTS_MAX} races in a row; try again")
+
+
+def named(body: dict[str, Any], ignored: Collection[str]) -> dict[str, Any]:
+    """The answer with the names of unknown fields, those included that the operation itself met in its items."""
+    every = sorted({*ignored, *body.get(IGNORED, ())})
+    return body | {IGNORED: every} if every else body
 
 
 def validated(op: AnyOp, known: Mapping[str, Any]) -> Request:
@@ -141,10 +161,7 @@ def validated(op: AnyOp, known: Mapping[str, Any]) -> Request:
     try:
         return op.takes.model_validate(given)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        where = ".".join(str(part)[:64] for part in first["loc"]) or "request"
-        message = first["msg"].removeprefix("Value error, ")
-        raise Rejected(f"{where}: {message}", field=where) from None
+        raise invalid.rejected(error, op.takes, "request", known.keys() - fields.keys()) from None
 
 
 def dumped(op: AnyOp, answer: Any) -> dict[str, Any]:

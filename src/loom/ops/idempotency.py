@@ -61,15 +61,17 @@ def attempt(principal: str, key: str, op: str, args: Mapping[str, Any]) -> Attem
     return Attempt(principal, key, op, hashlib.sha256(body.encode()).hexdigest())
 
 
+def lock(tx: Transaction, this: Attempt) -> None:
+    """Hold the key until the transaction ends, so that of two attempts at once the second waits."""
+    tx.lock("idempotency", this.principal, this.key)
+
+
 def earlier_answer(tx: Transaction, this: Attempt, now_us: int) -> dict[str, Any] | None:
     """The answer kept for this attempt, or None when it is the first.
-
-    Takes the key's lock, so that of two attempts at once the second waits.
 
     Raises:
         KeyReused: the key was used for another request.
     """
-    tx.lock("idempotency", this.principal, this.key)
     row = tx.row(SEEN, principal=this.principal, key=this.key, now=now_us)
     if row is None:
         return None

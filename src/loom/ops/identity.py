@@ -42,9 +42,9 @@ def filled(
     return known
 
 
-def scope_of(caller: Caller, args: Mapping[str, Any]) -> ReadScope:
-    """The narrower of the token's ceiling and the scope the request asks for."""
-    asked = args.get("read_scope")
+def scope_of(op: AnyOp, caller: Caller, args: Mapping[str, Any]) -> ReadScope:
+    """The narrower of the token's ceiling and the scope the request asks for, where the operation takes one."""
+    asked = args.get("read_scope") if "read_scope" in op.takes.model_fields else None
     wanted = SCOPES.get(asked, ReadScope.NAMESPACE) if isinstance(asked, str) else ReadScope.NAMESPACE
     return min(caller.read_scope, wanted)
 
@@ -89,10 +89,10 @@ def _from_install(op: AnyOp, caller: Caller, install: Install, field: str) -> st
 
 def _check_namespace(op: AnyOp, caller: Caller, known: dict[str, Any]) -> None:
     namespace = known.get("namespace", NONE)
+    if namespace == NONE:
+        if op.takes.model_fields["namespace"].is_required():
+            raise Rejected("namespace: required; name one the token reaches", field="namespace")
+        return
     if caller.namespaces is None or namespace in caller.namespaces:
         return
-    if namespace == NONE and not op.takes.model_fields["namespace"].is_required():
-        return
-    if namespace == NONE:
-        raise Rejected("namespace: required; name one the token reaches", field="namespace")
     raise Denied("namespace: this token does not reach it", field="namespace")

@@ -1,5 +1,6 @@
 """The set of operations a server offers, checked once at start."""
 
+import difflib
 import re
 from collections.abc import Iterable, Iterator
 
@@ -10,6 +11,9 @@ from loom.ops.spec import AnyOp, tool_name
 
 NAME = re.compile(r"[a-z]+(\.[a-z][a-z_]*)+")
 TOOL = re.compile(r"[a-z][a-z0-9_]{0,36}")
+NAME_LENGTH_MAX = 64
+"""Of a name that does not exist, what is compared with those that do."""
+
 SUMMARY_LENGTH_MAX = 1024
 
 
@@ -37,10 +41,20 @@ class Registry:
 
     def named(self, name: str) -> AnyOp:
         """The operation called `name`; UnknownOp when there is none."""
-        op = self._by_name.get(name)
+        op = self.by_name(name)
         if op is None:
-            raise UnknownOp("no operation has this name; ops.capabilities lists them")
+            raise self.unknown(name, "ops.capabilities")
         return op
+
+    def unknown(self, name: str, index: str) -> UnknownOp:
+        """The refusal of a name that no operation has, with the one that is nearly it; `index` lists them."""
+        close = difflib.get_close_matches(name[:NAME_LENGTH_MAX], self._by_name, n=1)
+        hint = f"did you mean {close[0]}? " if close else ""
+        return UnknownOp(f"no operation has this name; {hint}{index} lists them")
+
+    def by_name(self, name: str) -> AnyOp | None:
+        """The operation called `name`, or None."""
+        return self._by_name.get(name)
 
     def by_tool(self, tool: str) -> AnyOp | None:
         """The operation behind an MCP tool name, listed or not."""

@@ -58,5 +58,8 @@ def _shown(name: str) -> str:
 
 
 def has_control(text: str) -> bool:
-    """Whether `text` holds a control character (Unicode category Cc)."""
-    return any(unicodedata.category(c) == "Cc" for c in text)
+    """Whether `text` holds a control character or half of a surrogate pair (Unicode categories Cc and Cs).
+
+    What a transport says of a call comes to no other check.
+    """
+    return any(unicodedata.category(c) in ("Cc", "Cs") for c in text)

@@ -24,17 +24,8 @@ _CUT: Final = "\u2026"
 
 
 def excerpt(text: str, characters_max: int = EXCERPT_CHARACTERS) -> str:
-    """The beginning of `text`, cut after a word and marked with an ellipsis when it is cut.
-
-    At most `characters_max` characters, the ellipsis included.
-    """
-    if len(text) <= characters_max:
-        return text
-    kept = text[: characters_max - 1]
-    if not text[characters_max - 1].isspace():
-        words = kept.rsplit(maxsplit=1)
-        kept = words[0] if len(words) > 1 and len(words[0]) >= characters_max // 2 else kept
-    return kept.rstrip() + _CUT
+    """The first characters of `text`, exactly as they are stored, so that a caller can find them in it."""
+    return text[:characters_max]
 
 
 def tokens_of(text: str) -> int:

@@ -93,9 +93,10 @@ def test_history_shows_every_version_and_pages(core: Core) -> None:
     answer = core.call("memory.history", memory_key="k", limit=2)
     assert [one["value"] for one in answer["versions"]] == [4, 3]
     assert answer["truncated"]
-    rest = core.call("memory.history", memory_id=answer["memory_id"], before_version_text=made[3])
+    rest = core.call("memory.history", memory_id=answer["memory_id"], before_version_text=answer["next_version_text"])
     assert [one["value"] for one in rest["versions"]] == [2, 1, 0]
-    assert not rest["truncated"]
+    assert answer["next_version_text"] == made[3]
+    assert (rest["truncated"], rest["next_version_text"]) == (False, "")
     core.call("memory.delete", memory_key="k")
     answer = core.call("memory.history", memory_key="k")
     assert answer["status"] == "tombstoned"

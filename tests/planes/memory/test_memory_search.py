@@ -55,7 +55,7 @@ def test_a_query_is_data(core: Core, query: str, recipe: str) -> None:
         assert len(answer["results"]) == 3
 
 
-@pytest.mark.parametrize("query", ["", " ", "\n\t\u3000", " " * 10_000 + "walrus"])
+@pytest.mark.parametrize("query", ["", " ", "\n\t\u3000"])
 def test_a_blank_query_is_refused(core: Core, query: str) -> None:
     assert refused(Rejected, core.call, "memory.search", query=query).extras["field"] == "query"
 

@@ -237,6 +237,17 @@ def test_a_section_obeys_its_cap_and_is_no_memory(core: Core) -> None:
     assert found(core, "brief", memory_types=["profile"]) == []
 
 
+def test_a_blank_key_and_value_can_be_kept(core: Core) -> None:
+    core.call("memory.set", memory_key=" ", value="")
+    core.call("memory.set_many", items=[{"memory_key": "\t", "value": " "}, {"memory_key": "k", "value": "walrus"}])
+    core.embedder.off.set()
+    core.call("memory.set", memory_key=" ", value=None, tags=[" "])
+    core.embedder.off.clear()
+    assert core.drain() == 1
+    assert found(core, "walrus")[0] == "k"
+    assert core.call("memory.get", memory_key=" ")["found"]
+
+
 def test_a_near_duplicate_is_reported_and_kept(core: Core) -> None:
     first = core.call("memory.set", memory_key="user/drink", value="Maria drinks green tea every single morning")
     other = core.call("memory.set", memory_key="user/tea", value="Maria drinks green tea every single morning.")

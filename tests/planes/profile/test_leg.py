@@ -100,6 +100,14 @@ def test_words_come_before_meaning(core: Core) -> None:
     assert labels(core, replace(asked, space="another")) == ["words"]
 
 
+def test_the_namespace_that_was_named_comes_first(core: Core) -> None:
+    core.call("profile.set", label="short", value="tea", namespace="other")
+    core.call("profile.set", label="long", value="tea " + "and some more words " * 20)
+    asked = question(core, "tea")
+    both = replace(asked, namespaces=(asked.namespace, "other"))
+    assert labels(core, both) == ["long", "short"]
+
+
 def test_the_namespaces_asked_are_read_and_no_others(core: Core) -> None:
     for namespace in ("local", "second", "third"):
         core.call("profile.set", label=f"in {namespace}", value="tea", namespace=namespace)

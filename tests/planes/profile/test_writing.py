@@ -266,6 +266,13 @@ def test_replace_names_what_is_missing(core: Core) -> None:
         core.call("profile.replace", label="x", old="a", new="b")
 
 
+def test_replace_tells_whose_the_section_is(core: Core) -> None:
+    core.call("profile.set", label="x", value="a", agent="codex")
+    with pytest.raises(NotFound) as missing:
+        core.call("profile.replace", label="x", old="a", new="b", agent="cursor")
+    assert missing.value.extras["writers"] == ["codex"]
+
+
 def test_replace_measures_before_it_makes_a_huge_text(core: Core) -> None:
     core.call("profile.set", label="x", value="a" * 8000)
     with pytest.raises(TooLong) as raised:

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from loom.edges.cli.problem import MISUSED, Problem
 from loom.ops import schema
-from loom.ops.spec import AnyOp
+from loom.ops.spec import IDENTITY_FIELDS, NONE, AnyOp
 
 FILE_LENGTH_MAX = 64 * 1024 * 1024
 TRUE_WORDS = ("true", "yes", "1")
@@ -21,20 +21,28 @@ Schema = Mapping[str, Any]
 
 
 def add_flags(parser: argparse.ArgumentParser, op: AnyOp) -> None:
-    """A flag for each field of what `op` takes, with its description."""
+    """A flag for each field of what `op` takes, with its description; also spelled as the field, for who knows that."""
     whole = schema.request_schema(op, listed=False)
+    required = set(schema.request_schema(op, listed=True).get("required", ()))
     for name, part in whole["properties"].items():
         kinds = kinds_of(part, whole.get("$defs", {}))
         default = f" (default {json.dumps(part['default'], ensure_ascii=False)})" if part.get("default") else ""
-        parser.add_argument(
-            "--" + name.replace("_", "-"),
-            dest="field_" + name,
-            action="append",
-            nargs="?" if kinds == BOOLEAN else None,
-            const="true" if kinds == BOOLEAN else None,
-            metavar=_metavar(kinds),
-            help=(part.get("description", "") + default).replace("%", "%%"),
-        )
+        said = part.get("description", "") + (" (required)" if name in required else default)
+        for flag in dict.fromkeys((flag_of(name), "--" + name)):
+            parser.add_argument(
+                flag,
+                dest="field_" + name,
+                action="append",
+                nargs="?" if kinds == BOOLEAN else None,
+                const="true" if kinds == BOOLEAN else None,
+                metavar=_metavar(kinds),
+                help=said.replace("%", "%%") if flag == flag_of(name) else argparse.SUPPRESS,
+            )
+
+
+def flag_of(name: str) -> str:
+    """A field's flag: `--memory-key` for `memory_key`."""
+    return "--" + name.replace("_", "-")
 
 
 def arguments(op: AnyOp, given: argparse.Namespace) -> dict[str, Any]:
@@ -48,7 +56,10 @@ def arguments(op: AnyOp, given: argparse.Namespace) -> dict[str, Any]:
     for name, part in whole["properties"].items():
         texts = getattr(given, "field_" + name)
         if texts is not None:
-            found[name] = _value("--" + name.replace("_", "-"), texts, kinds_of(part, whole.get("$defs", {})), part)
+            if name in IDENTITY_FIELDS and texts == [NONE]:
+                found[name] = NONE  # none, and not standard input
+            else:
+                found[name] = _value(flag_of(name), texts, kinds_of(part, whole.get("$defs", {})), part)
     return found
 
 

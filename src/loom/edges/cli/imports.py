@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TextIO, cast
 
 from loom.edges.cli.output import show_json
+from loom.edges.cli.printable import printable
 from loom.edges.cli.problem import FAILED, Problem
 from loom.edges.cli.shell import LoadCompose, Shell, add_common, opened
 from loom.edges.cli.transfer import LINES_MAX, progress
@@ -141,7 +142,7 @@ def _report(outcome: Outcome, *, as_json: bool) -> None:
         show_json({"imported": outcome.imported, "unchanged": outcome.unchanged, "refused": rows})
         return
     for number, reason in refused[:REFUSALS_SHOWN_MAX]:
-        print(f"line {number}: {reason}", file=sys.stderr)
+        print(f"line {number}: {printable(reason)}", file=sys.stderr)
     if len(refused) > REFUSALS_SHOWN_MAX:
         print(f"... and {len(refused) - REFUSALS_SHOWN_MAX} more", file=sys.stderr)
     print(f"{outcome.imported} imported, {outcome.unchanged} unchanged, {len(refused)} refused", file=sys.stderr)

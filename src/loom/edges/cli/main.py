@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from types import ModuleType
 
 from loom import __version__
+from loom.edges.cli.printable import printable
 from loom.edges.cli.problem import FAILED, MISUSED, Problem
 from loom.errors import LoomError
 
@@ -72,7 +73,7 @@ def main(argv: Sequence[str], compose: str) -> int:
         exit_code = _run(argv, lambda: load(compose))
         sys.stdout.flush()
     except (LoomError, Problem) as error:
-        print(f"loom: {error.message}", file=sys.stderr)
+        print(f"loom: {printable(error.message)}", file=sys.stderr)
         return error.exit_code if isinstance(error, Problem) else FAILED
     except KeyboardInterrupt:
         return INTERRUPTED

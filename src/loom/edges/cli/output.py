@@ -1,6 +1,6 @@
 """How answers look at a terminal: tables for people, JSON for programs."""
 
-import json
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
@@ -9,6 +9,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from loom.edges.cli.printable import printable, printable_json
+
+TIME = re.compile(r"^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)[.\d]*Z$")
 CELL_LENGTH_MAX = 200
 COLUMNS_MAX = 6
 EMPTY: tuple[object, ...] = (None, "", "-", [], {})
@@ -16,26 +19,30 @@ EMPTY: tuple[object, ...] = (None, "", "-", [], {})
 
 def show_json(answer: object) -> None:
     """One JSON document."""
-    print(json.dumps(answer, ensure_ascii=False, indent=2))
+    print(printable_json(answer, indent=2))
 
 
 def show_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
     """A row for each mapping; a value that is missing or null stays empty."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
-        table.add_column(column.replace("_", " "), overflow="fold")
+        table.add_column(printable(column.replace("_", " ")), overflow="fold")
     for row in rows:
         table.add_row(*(Text(shown(row.get(column))) for column in columns))
     _console().print(table)
 
 
 def show_answer(answer: Mapping[str, Any]) -> None:
-    """Any operation's answer, readable: a line a field, then each list of objects under its name."""
+    """Any operation's answer, readable: a line a field that is not empty, then each list of objects under its name."""
     flat = dict(_flat(answer, ""))
-    _show_fields({name: value for name, value in flat.items() if not _is_rows(value)})
+    fields = {name: value for name, value in flat.items() if value not in EMPTY and not _is_rows(value)}
+    if fields:
+        _show_fields(fields)
+    elif not any(map(_is_rows, flat.values())):
+        print("nothing")
     for name, value in flat.items():
         if _is_rows(value):
-            print(f"\n{name}")
+            print(f"\n{printable(name)}")
             _show_rows(value)
 
 
@@ -53,7 +60,7 @@ def _show_fields(fields: Mapping[str, Any]) -> None:
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in fields.items():
-        table.add_row(Text(name), Text(_whole(value)))
+        table.add_row(Text(printable(name)), Text(_whole(value)))
     _console().print(table)
 
 
@@ -70,17 +77,25 @@ def _show_rows(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def shown(value: object) -> str:
-    """A value in one cell of a table, cut when it is long."""
-    text = _whole(value)
+    """A value in one cell of a table: a list's texts side by side, a time to the second, cut when it is long."""
+    text = TIME.sub(r"\1 \2Z", _side_by_side(value) or _whole(value))
     return text if len(text) <= CELL_LENGTH_MAX else text[: CELL_LENGTH_MAX - 1] + "…"
+
+
+def _side_by_side(value: object) -> str:
+    if not isinstance(value, list):
+        return ""
+    parts = cast("list[object]", value)
+    texts = [part for part in parts if isinstance(part, str)]
+    return _whole(", ".join(texts)) if len(texts) == len(parts) else ""
 
 
 def _whole(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        return "".join(char if char.isprintable() or char == "\n" else "�" for char in value)
-    return json.dumps(value, ensure_ascii=False)
+        return printable(value)
+    return printable_json(value)
 
 
 def _is_rows(value: object) -> bool:

@@ -16,6 +16,9 @@ from loom.edges.cli.problem import Problem
 from loom.edges.cli.shell import App, LoadCompose, build, load_settings
 from loom.edges.http import log_to_stderr, serve
 
+PORT_MAX = 65_535
+PORT_DIGITS_MAX = 5
+
 WELCOME = """\
 Loom listens on {url}
   store   {home}
@@ -35,11 +38,15 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def port_number(text: str) -> int:
-    """A TCP port; argparse shows the ValueError as a usage error."""
-    port = int(text)
-    if not 0 <= port <= 65_535:  # noqa: PLR2004  # the range of TCP ports
-        raise ValueError(text)
-    return port
+    """A TCP port; argparse shows the error with the flag's name."""
+    if (
+        not text.isascii()
+        or not text.isdigit()
+        or int(text[:PORT_DIGITS_MAX]) > PORT_MAX
+        or len(text) > PORT_DIGITS_MAX
+    ):
+        raise argparse.ArgumentTypeError(f"wants a port, 0 to {PORT_MAX}")
+    return int(text)
 
 
 def run(args: argparse.Namespace, compose: LoadCompose) -> int:

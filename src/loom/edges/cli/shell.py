@@ -19,6 +19,7 @@ from loom.edges.client.drivers import Loom
 from loom.edges.http.lifecycle import Lifecycle
 from loom.ops.dispatch import Dispatcher
 from loom.ops.registry import Registry
+from loom.ops.spec import NONE
 from loom.storage.interface import StoreError
 
 
@@ -97,7 +98,7 @@ def build(load: LoadCompose, settings: Settings) -> App:
     try:
         return composed(load).build(settings)
     except StoreError as error:
-        raise Problem(str(error)) from error
+        raise Problem(f"{error} The home folder is {settings.home} (LOOM_HOME).") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,8 @@ def opened(load: LoadCompose, url: str = "") -> Generator[Shell]:
     """
     settings = load_settings(url=url or None)
     if settings.url:
-        with Loom(settings.url, settings.token.get_secret_value() or None) as client:
+        # A person at a terminal is no agent, unless a flag names one.
+        with Loom(settings.url, settings.token.get_secret_value() or None, agent=NONE) as client:
             yield Shell(client.call, composed(load).registry(), settings.url)
         return
     app = build(load, settings)

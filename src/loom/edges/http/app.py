@@ -9,7 +9,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
@@ -93,6 +93,7 @@ def http_app(parts: Http) -> Starlette:
         Route("/openapi.json", openapi),
         *page_routes(),
         *parts.routes,
+        Route("/", _to_docs),
     ]
 
     @asynccontextmanager
@@ -116,6 +117,10 @@ def http_app(parts: Http) -> Starlette:
     )
     app.router.redirect_slashes = False
     return app
+
+
+async def _to_docs(_: Request) -> Response:
+    return RedirectResponse("/docs")
 
 
 async def _routing_failed(_: Request, error: Exception) -> Response:

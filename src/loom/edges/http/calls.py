@@ -10,6 +10,7 @@ from loom.access.caller import Caller, Transport
 from loom.edges.http.lifecycle import Lifecycle
 from loom.edges.http.messages import (
     LABEL_KEY,
+    authorization_of,
     body_of,
     check_media,
     header_of,
@@ -57,7 +58,7 @@ class Calls:
         self.lifecycle.check()
         check_media(scope)
         body = await body_of(scope, receive, self.body_length_max)
-        authorization = header_of(scope, b"authorization")
+        authorization = authorization_of(scope)
         transport = transport_of(scope)
 
         def work() -> bytes:

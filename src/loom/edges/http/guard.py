@@ -90,7 +90,7 @@ def _log(scope: Scope, request_id: str, status: int, duration_s: float) -> None:
 def routing_error(error: HTTPException) -> LoomError:
     """What the router refuses, in our own words."""
     if error.status_code == 404:  # noqa: PLR2004  # the status is the name
-        return NotFound("nothing is at this path; operations are at POST /v1/<op>, their list at /openapi.json")
+        return NotFound("nothing is at this path; operations are at POST /v1/<op>, and described at /docs")
     if error.status_code == 405:  # noqa: PLR2004  # the same
         allow = (error.headers or {}).get("Allow", "POST")
         return MethodNotAllowed(f"this path answers to {allow}", allow=allow)

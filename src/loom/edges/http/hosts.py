@@ -5,11 +5,15 @@ server without tokens as if it were its own (DNS rebinding). Its requests carry
 the name in `Host`, and its own address in `Origin`.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from loom.errors import WrongHost, WrongOrigin
+
+PLACE = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]@/]+)(?::[0-9]{1,5})?")
+"""A host's name and, perhaps, a port."""
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 ANY = "*"
@@ -63,9 +67,9 @@ class Hosts:
 
 
 def _name(host: str) -> str:
-    if host.startswith("["):
-        return host.partition("]")[0] + "]"
-    return host.partition(":")[0]
+    """The host without its port; all of it when it is not a name and a port, which no admitted name equals."""
+    parts = PLACE.fullmatch(host)
+    return parts[1] if parts else host
 
 
 def _port(host: str, scheme: str) -> int | None:

@@ -10,7 +10,7 @@ from pydantic_core import from_json, to_json
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
-from loom.errors import BadRequest, BodyTooLarge, LoomError, MalformedJson, WrongMedia
+from loom.errors import BadRequest, BodyTooLarge, LoomError, MalformedJson, Unauthenticated, WrongMedia
 
 BODY_LENGTH_MAX = 4 * 1024 * 1024
 """Bytes."""
@@ -31,6 +31,17 @@ def header_of(scope: Scope, name: bytes) -> str | None:
         if key == name:
             return _text(value).strip() or None
     return None
+
+
+def authorization_of(scope: Scope) -> str | None:
+    """The Authorization header without the spaces around it, or None.
+
+    Raises:
+        Unauthenticated: there are several, of which a proxy may have checked another one.
+    """
+    if len(headers_of(scope, b"authorization")) > 1:
+        raise Unauthenticated("Authorization: sent more than once; send one")
+    return header_of(scope, b"authorization")
 
 
 def _text(value: bytes) -> str:

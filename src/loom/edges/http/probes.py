@@ -10,7 +10,7 @@ from starlette.responses import Response
 from loom.access.caller import Role
 from loom.edges.http.calls import Authenticate
 from loom.edges.http.lifecycle import Lifecycle
-from loom.edges.http.messages import error_headers, json_of
+from loom.edges.http.messages import authorization_of, error_headers, json_of
 from loom.edges.http.metrics import METRICS_MEDIA, Metrics
 from loom.edges.workers import Workers
 from loom.errors import Denied, LoomError, Unavailable
@@ -51,7 +51,7 @@ class Probes:
 
     async def numbers(self, request: Request) -> Response:
         """Metrics, for an admin; the single user of a server without tokens is one."""
-        authorization = request.headers.get("authorization")
+        authorization = authorization_of(request.scope)
 
         def work() -> bytes:
             if self.authenticate(authorization).role < Role.ADMIN:

@@ -8,6 +8,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from loom.edges.http.lifecycle import Lifecycle
+from loom.edges.http.protocol import BoundedProtocol
 
 DRAIN_TIMEOUT_S = 10
 BACKLOG = 512
@@ -53,7 +54,7 @@ def serve(
     """
     config = uvicorn.Config(
         app,
-        http="httptools",
+        http=BoundedProtocol,
         loop="auto",  # uvloop where it is installed
         ws="none",
         lifespan="on",

@@ -15,7 +15,16 @@ from starlette.types import Message, Receive, Scope, Send
 
 from loom.edges.http.calls import Authenticate
 from loom.edges.http.lifecycle import Lifecycle
-from loom.edges.http.messages import BODY_LENGTH_MAX, LABEL_KEY, body_of, check_media, header_of, replayed, send_json
+from loom.edges.http.messages import (
+    BODY_LENGTH_MAX,
+    LABEL_KEY,
+    authorization_of,
+    body_of,
+    check_media,
+    header_of,
+    replayed,
+    send_json,
+)
 from loom.edges.mcp.identity import agent_of, minted_session
 from loom.edges.mcp.server import CALLER_KEY, error_result
 from loom.edges.workers import Workers
@@ -74,7 +83,7 @@ class McpEndpoint:
         if scope["method"] != "POST":
             raise MethodNotAllowed("the MCP endpoint answers to POST", allow="POST")
         self._lifecycle.check()
-        authorization = header_of(scope, b"authorization")
+        authorization = authorization_of(scope)
         scope[CALLER_KEY] = await self._workers.run(lambda: self._authenticate(authorization))
         check_media(scope)
         body = await body_of(scope, receive, self._body_length_max)

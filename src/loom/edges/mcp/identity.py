@@ -58,6 +58,14 @@ def agent_in_session(session: str | None) -> str | None:
     return name if agent_of(name) == name else None
 
 
+def kept_session(session: str | None) -> str | None:
+    """The protocol's own session id, where it stands for a conversation.
+
+    Only the known agents are trusted to keep one: many libraries open one for each call.
+    """
+    return session if agent_in_session(session) in KNOWN_AGENTS else None
+
+
 def session_of(meta: Mapping[str, Any]) -> str | None:
     """The conversation that a call's `_meta` names, by Loom's key or those of known clients."""
     turn = meta.get(TURN_META)
@@ -84,7 +92,7 @@ def transport_of(
         or agent_of(client_name)
         or agent_in_session(headers.get("mcp-session-id"))
         or agent_of_browserless(headers.get("user-agent")),
-        session_id=session_of(meta) or headers.get("x-loom-session"),
+        session_id=session_of(meta) or headers.get("x-loom-session") or kept_session(headers.get("mcp-session-id")),
         idempotency_key=key if isinstance(key, str) else headers.get("idempotency-key"),
         request_id=request_id,
     )

@@ -6,6 +6,7 @@ from typing import Any
 from mcp_types import Tool, ToolAnnotations
 
 from loom.access.caller import Role
+from loom.errors import UnknownOp
 from loom.ops.registry import Registry
 from loom.ops.schema import answer_schema, request_schema
 from loom.ops.spec import AnyOp, Kind, Toolset, tool_name
@@ -14,17 +15,26 @@ ANY_TOOL = "loom_op"
 HELP = "help"
 
 INSTRUCTIONS = """\
-Loom is a memory shared by every agent of this person or team.
+Loom is a memory shared by every agent of this person or team: you find what others stored, they what you store.
 1. At the start of a task read the profile (loom_profile_render), and search before you ask or guess (loom_search).
-2. Store what a later session will need as soon as you learn it: one claim per memory, under a readable key.
-3. Change the profile with loom_profile_append or loom_profile_replace, not by writing the whole section anew.
+2. Store what a later session will need as soon as you learn it (loom_memory_set): one claim per memory, under a
+readable key like shop/deploy; memory_type says whether it is a decision, a constraint, or how something is done.
+What is stored and wrong, whoever stored it, correct through loom_op:
+{"op": "memory.update", "args": {"memory_key": "shop/deploy", "value": "..."}}
+3. What the user wants or likes goes into the profile, through loom_op:
+{"op": "profile.append", "args": {"label": "preferences", "addition": "Likes small commits."}}
+{"op": "profile.replace", "args": {"label": "preferences", "old": "small", "new": "tiny"}} corrects a part; add the
+section's "agent" to args where the profile shows another than yours.
+4. More hits of loom_memory_search: {"op": "memory.next_page", "args": {"page": "<its next_page>"}} through loom_op.
 Leave identity arguments out: they are filled in. Results below their threshold are flagged; do not rely on them.
-loom_op reaches every other operation: {"op": "help"} lists them, {"op": "help", "args": {"op": "<name>"}} shows one."""
+loom_op reaches every other operation (update, delete, history, pin...): {"op": "help"} lists them, and
+{"op": "help", "args": {"op": "<name>"}} shows the fields of one."""
 
 ANY_DESCRIPTION = (
-    "Call any Loom operation by its name, also those that are not listed as tools. "
-    'op="help" lists the operations your role allows; op="help" with args={"op": "memory.set"} gives the input '
-    "schema of one."
+    "Call any Loom operation by its name, also those that are not listed as tools: change the profile "
+    "(profile.append, profile.replace), update, delete or restore a memory, read its history. The operation's own "
+    'fields go inside args: op="memory.delete", args={"memory_key": "team/tea"}. op="help" lists the operations your '
+    'role allows; op="help" with args={"op": "memory.set"} gives the input schema of one.'
 )
 
 
@@ -67,8 +77,8 @@ def any_tool() -> Tool:
         input_schema={
             "type": "object",
             "properties": {
-                "op": {"type": "string", "description": "The operation's name, or help."},
-                "args": {"type": "object", "description": "The operation's fields.", "default": {}},
+                "op": {"type": "string", "description": "The operation's name, like profile.append, or help."},
+                "args": {"type": "object", "description": "The operation's fields, as an object.", "default": {}},
             },
             "required": ["op"],
         },
@@ -92,9 +102,18 @@ def help_for(registry: Registry, role: Role, args: Mapping[str, Any]) -> dict[st
     """
     wanted = args.get("op")
     if isinstance(wanted, str) and wanted not in ("", "-", HELP):
-        op = registry.named(wanted)
-        return {**_line(op), "input_schema": request_schema(op, listed=False), "example": dict(op.example)}
+        op = registry.by_tool(wanted) or registry.by_name(wanted)
+        if op is None:
+            raise unknown(registry, wanted)
+        # Every identity field is shown, since one may have to be named; none is required, as they are filled in.
+        shown = request_schema(op, listed=False) | {"required": _required(op)}
+        return {**_line(op), "input_schema": shown, "example": dict(op.example)}
     return {"ops": [_line(op) for op in registry if role >= op.role]}
+
+
+def unknown(registry: Registry, name: str) -> UnknownOp:
+    """The refusal of a name; it points at `help`, which is a hundredth of what ops.capabilities answers."""
+    return registry.unknown(name, 'loom_op with op="help"')
 
 
 def _line(op: AnyOp) -> dict[str, Any]:

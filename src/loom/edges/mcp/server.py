@@ -26,9 +26,10 @@ from loom.edges.http.calls import Call
 from loom.edges.http.messages import LABEL_KEY, header_of, json_of, request_id_of
 from loom.edges.last import guarded
 from loom.edges.mcp.identity import transport_of
-from loom.edges.mcp.listing import ANY_TOOL, HELP, INSTRUCTIONS, help_for, tools_of
+from loom.edges.mcp.listing import ANY_TOOL, HELP, INSTRUCTIONS, help_for, tools_of, unknown
 from loom.edges.workers import Workers
 from loom.errors import LoomError, Rejected, Unauthenticated
+from loom.ops import text_checks
 from loom.ops.registry import Registry
 from loom.ops.spec import Toolset
 
@@ -94,15 +95,17 @@ class Tools:
 
     async def _answer(self, ctx: RequestContext, params: CallToolRequestParams, request_id: str) -> dict[str, Any]:
         caller = self._caller(ctx)
-        name, args, ignored = self._target(params)
         request = _http_request(ctx)
         if request is not None:
-            known = name == HELP or any(op.name == name for op in self.registry)
-            request.scope[LABEL_KEY] = f"mcp {name}" if known else "mcp unknown"
+            request.scope[LABEL_KEY] = "mcp unknown"
+        name, args, ignored = self._target(params)
+        if request is not None:
+            request.scope[LABEL_KEY] = f"mcp {name}"
         if params.name == ANY_TOOL and name == HELP:
-            return help_for(self.registry, caller.role, args)
-        transport = transport_of(_headers(ctx), _meta(ctx), _client_name(ctx), request_id)
-        answer = await self.workers.run(lambda: self.call(name, caller, transport, args))
+            answer = help_for(self.registry, caller.role, args)
+        else:
+            transport = transport_of(_headers(ctx), _meta(ctx), _client_name(ctx), request_id)
+            answer = await self.workers.run(lambda: self.call(name, caller, transport, args))
         if ignored:
             return answer | {"ignored_args": sorted({*ignored, *answer.get("ignored_args", ())})}
         return answer
@@ -117,8 +120,19 @@ class Tools:
         if not isinstance(name, str) or not name:
             raise Rejected('op: name an operation; "help" lists them', field="op")
         if args is not None and not isinstance(args, dict):
-            raise Rejected("args: should be an object with the operation's fields", field="args")
+            raise Rejected(
+                'args: should be an object with the operation\'s fields, like {"memory_key": "team/tea"}, and no text',
+                field="args",
+            )
+        op = self.registry.by_tool(name) or self.registry.by_name(name)
+        if op is None and name != HELP:
+            raise unknown(self.registry, name)
+        name = op.name if op is not None else name
         ignored = [key for key in arguments if key not in ("op", "args")]
+        text_checks.check(dict.fromkeys(ignored))  # these names come back in the answer, and reach no other check
+        outside = sorted(field for field in ignored if op is not None and not args and field in op.takes.model_fields)
+        if outside:
+            raise Rejected(f"args: put {', '.join(outside)} inside args; beside op they are not read", field="args")
         return name, cast("dict[str, Any]", args or {}), ignored
 
     def _caller(self, ctx: RequestContext) -> Caller:

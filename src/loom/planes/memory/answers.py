@@ -11,7 +11,7 @@ from loom.ledger.indexing import text_of
 from loom.ledger.rules import Item
 from loom.ops.fields import TAG_LENGTH_MAX, TAGS_MAX, Instant, instant, instant_or_none, iso
 from loom.ops.spec import IDENTITY_LENGTH_MAX, Answer
-from loom.planes.memory import handles
+from loom.planes.memory import handles, select
 from loom.planes.memory.fields import MEMORY_TYPE_LENGTH_MAX, TYPES_MAX, json_value
 from loom.planes.memory.search import POOL_MAX, Quest, Ranking
 from loom.planes.memory.select import value_of
@@ -21,6 +21,7 @@ from loom.retrieval.calibrate import Calibrated, Evidence
 from loom.retrieval.explain import explained
 from loom.retrieval.fuse import MEANING, Fused
 from loom.retrieval.recipes import RecipeName
+from loom.storage.interface import Transaction
 
 QUERY_CHARACTERS_MAX = 10_000
 JUDGED_CHARACTERS_MAX = 20_000
@@ -123,11 +124,13 @@ class Judged:
         return None if part is None else part.raw
 
 
-def judged(quest: Quest, ranking: Ranking, order: Sequence[Fused]) -> list[Judged]:
-    """What each of some hits is worth."""
+def judged(tx: Transaction, quest: Quest, page: Page, ranking: Ranking) -> list[Judged]:
+    """The hits of a page, each with its row and what it is worth."""
+    order = ranking.order[page.offset : page.offset + page.top_k]
+    items = {item.item_id: item for item in select.by_ids(tx, quest.where, [one.item_id for one in order])}
     found: list[Judged] = []
     for fused in order:
-        item = ranking.items[fused.item_id]
+        item = items[fused.item_id]
         part = fused.components.get(MEANING)
         cosine = None if part is None else part.raw
         text = text_of(item)[:JUDGED_CHARACTERS_MAX]
@@ -215,6 +218,14 @@ def time_of(item: Item) -> str:
 def texts_of(shown: Sequence[Judged]) -> tuple[list[str], list[str]]:
     """The hits' values as text, and their types."""
     return (
-        [values.value_text(value_of(one.item.head)) for one in shown],
+        [text_shown(one.item) for one in shown],
         [one.item.head.attributes.memory_type for one in shown],
     )
+
+
+def text_shown(item: Item) -> str:
+    """The value as a person reads it; one whose wording binds as it is stored."""
+    value = value_of(item.head)
+    if item.head.attributes.memory_type in budget.WHOLE_TYPES and not isinstance(value, str):
+        return item.head.value_text or ""
+    return values.value_text(value)

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 from loom.access.namespaces import Namespace
 from loom.errors import Rejected
 from loom.ledger import rules as ledger
-from loom.ledger.rules import LIVE, SUPERSEDED, Attributes, Item, Place, Version
+from loom.ledger.rules import LIVE, SUPERSEDED, TOMBSTONED, Attributes, Item, Place, Version
 from loom.ops.fields import Instant, MemoryKey, Tags, instant, instant_or_none, microseconds, microseconds_or_none
 from loom.ops.spec import IDENTITY_LENGTH_MAX
 from loom.ops.text_checks import has_control
@@ -213,6 +213,8 @@ def item_of(line: MemoryLine, head: Version) -> Item:
         raise Rejected("memory_id: should be mem_ and 16 hex digits", field="memory_id")
     if (line.status == LIVE) != (head.value_text is not None) or head.status != line.status:
         raise Rejected("status: does not fit the latest version", field="status")
+    if (line.ended_at is not None) != (line.status == TOMBSTONED):
+        raise Rejected("ended_at: stands with a deleted memory, and with no other", field="ended_at")
     return Item(
         item_id=item_id,
         place=Place(line.namespace, line.agent, line.user_id),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal, cast
 
 from loom.access.caller import ReadScope
@@ -159,13 +160,19 @@ def passing(tx: Transaction, listing: Listing, after: After | None) -> Iterator[
         after = place_after(listing.order, found[-1])
 
 
-def count(tx: Transaction, listing: Listing) -> tuple[int, bool]:
-    """How many rows there are in all, and whether that is exact."""
+def read(tx: Transaction, listing: Listing, after: After | None, most: int) -> tuple[list[Item], int, bool]:
+    """The next rows that pass, at most `most`; how many pass in all, and whether that is exact."""
     row = cast("Row", tx.row(COUNTS[listing.past], **listing.params()))
     total = cast("int", row["total"])
     if listing.test is None:
-        return total, True
-    return sum(1 for _ in passing(tx, listing, None)), total <= SCAN_ROWS_MAX
+        return page(tx, listing, after, most), total, True
+    found: list[Item] = [] if after is None else list(islice(passing(tx, listing, after), most))
+    count = 0
+    for item in passing(tx, listing, None):
+        count += 1
+        if after is None and count <= most:
+            found.append(item)
+    return found, count, total <= SCAN_ROWS_MAX
 
 
 def place_after(order: Order, item: Item) -> After:

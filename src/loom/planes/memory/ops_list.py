@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from itertools import islice
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
@@ -115,12 +114,8 @@ def list_memories(ctx: Context, request: ListRequest) -> ListAnswer:
         cursor = handles.unpacked(Cursor, request.cursor, "cursor")
         wanted = replace(wanted, order=cursor.order)
         after = After(cursor.key, cursor.number)
-    if wanted.test is None:
-        found = listing.page(ctx.tx, wanted, after, request.limit + 1)
-    else:
-        found = list(islice(listing.passing(ctx.tx, wanted, after), request.limit + 1))
+    found, total, exact = listing.read(ctx.tx, wanted, after, request.limit + 1)
     page = within_budget(found[: request.limit], request.bodies)
-    total, exact = listing.count(ctx.tx, wanted)
     more = len(found) > len(page)
     place = listing.place_after(wanted.order, page[-1]) if more else After()
     return ListAnswer(

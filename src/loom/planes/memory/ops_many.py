@@ -18,6 +18,12 @@ from loom.planes.memory.fields import SetFields, place_of
 from loom.planes.memory.ops_write import draft_of, put, set_answer
 
 ITEMS_MAX = 1000
+NAME_SHOWN_MAX = 64
+"""Characters of an unknown field's name that are shown."""
+
+NAMES_SHOWN_MAX = 100
+"""Unknown names of items that are shown."""
+
 SHOWN = {"memory_key", "memory_id", "version", "version_text", "content_sha256", "value_length", "created", "changed"}
 """What an item's answer has of an answer of memory.set."""
 
@@ -80,7 +86,7 @@ class ItemAnswer(BaseModel):
 class SetManyAnswer(Answer):
     """What memory.set_many answers."""
 
-    ABSENT_WHEN_NONE: ClassVar[frozenset[str]] = frozenset({"degraded"})
+    ABSENT_WHEN_NONE: ClassVar[frozenset[str]] = frozenset({"degraded", "ignored_args"})
 
     items: Annotated[list[ItemAnswer], Field(description="One for each item, in their order.")]
     written: Annotated[int, Field(description="How many wrote a version.")]
@@ -89,6 +95,10 @@ class SetManyAnswer(Answer):
     degraded: Annotated[
         list[str] | None,
         Field(description="embedder when it was not ready: search by meaning follows. Absent when nothing was lost."),
+    ] = None
+    ignored_args: Annotated[
+        list[str] | None,
+        Field(description="Fields that are not known; items.colour for one of an item. Absent when all are."),
     ] = None
 
 
@@ -162,7 +172,21 @@ def set_many(ctx: Context, request: SetManyRequest) -> SetManyAnswer:
         unchanged=len(answers) - sum(changed) - refused,
         refused=refused,
         degraded=[EMBEDDER] if failed else None,
+        ignored_args=unknown_in(request.items),
     )
+
+
+def unknown_in(items: Sequence[JsonValue]) -> list[str] | None:
+    """Names of fields in the items that are not known, each once; None when all are. They may be long: they are cut."""
+    known = SetFields.model_fields
+    named = {
+        f"items.{name[:NAME_SHOWN_MAX]}"
+        for item in items
+        if isinstance(item, dict)
+        for name in item
+        if name not in known
+    }
+    return sorted(named)[:NAMES_SHOWN_MAX] or None
 
 
 def answer_of(ctx: Context, request: SetManyRequest, index: int, wanted: Wanted, ready: Ready) -> ItemAnswer:

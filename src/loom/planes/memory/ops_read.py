@@ -36,6 +36,14 @@ class GetRequest(OpenRequest):
     version_text: Annotated[
         str, Field(max_length=VERSION_TEXT_LENGTH_MAX, description="Read this version of it; empty for the live one.")
     ] = ""
+    if_version: Annotated[
+        str,
+        Field(
+            max_length=VERSION_TEXT_LENGTH_MAX,
+            description="The version_text you have: while that is still the one, unchanged is true and no value is "
+            "sent; empty to have it sent anyway.",
+        ),
+    ] = ""
     read_scope: ReadScopeField = "namespace"
 
 
@@ -70,7 +78,8 @@ class GetAnswer(Answer, Attributes):
 
     found: Annotated[bool, Field(description="Whether there is a value to read; false is no error.")]
     memory_key: Annotated[str, Field(description="The key that was asked for.")]
-    value: Annotated[JsonValue, Field(description="The value; null when not found.")] = None
+    unchanged: Annotated[bool, Field(description="Whether it is still the version that if_version names.")] = False
+    value: Annotated[JsonValue, Field(description="The value; null when not found or unchanged.")] = None
     memory_id: Annotated[str, Field(description="Names the row through all its versions.")] = ""
     namespace: Annotated[str, Field(description="The namespace that holds it.")]
     agent: Annotated[str, Field(description="The agent whose row it is.")] = "-"
@@ -113,7 +122,10 @@ class HistoryAnswer(Answer):
     user_id: Annotated[str, Field(description="The end user it is about; '-' for none.")]
     status: Annotated[str, Field(description="What the row is now: live, tombstoned, redacted or expired.")]
     versions: Annotated[list[HistoryVersion], Field(description="Its versions, the newest first.")]
-    truncated: Annotated[bool, Field(description="Whether older ones were left out; ask on with before_version_text.")]
+    truncated: Annotated[bool, Field(description="Whether older ones were left out; see next_version_text.")]
+    next_version_text: Annotated[
+        str, Field(description="Send as before_version_text to read older versions; empty at the end.")
+    ]
 
 
 def attributes_shown(version: Version) -> Mapping[str, object]:
@@ -145,6 +157,8 @@ def get(ctx: Context, request: GetRequest) -> GetAnswer:
     place, reader = place_of(request), reader_of(ctx, request)
     if request.as_of is not None and request.version_text:
         raise Rejected("version_text: send as_of or version_text, not both", field="version_text")
+    if request.if_version:
+        rules.version_number(request.if_version, "if_version")
     if request.version_text:
         number = rules.version_number(request.version_text)
         return numbered(ctx, request, number)
@@ -158,13 +172,15 @@ def get(ctx: Context, request: GetRequest) -> GetAnswer:
 
 
 def got(request: GetRequest, item: Item, version: Version) -> GetAnswer:
-    """The answer for a version that was found."""
+    """The answer for a version that was found; without its value when the caller has it."""
+    unchanged = request.if_version != "" and int(request.if_version) == version.version
     return GetAnswer.model_validate(
         {
             **attributes_shown(version),
             "found": True,
             "memory_key": request.memory_key,
-            "value": json_value(value_of(version)),
+            "unchanged": unchanged,
+            "value": None if unchanged else json_value(value_of(version)),
             "memory_id": item.memory_id,
             "namespace": item.place.namespace,
             "agent": item.place.agent,
@@ -236,14 +252,16 @@ def history(ctx: Context, request: HistoryRequest) -> HistoryAnswer:
     reader = reader_of(ctx, request)
     found = store.history(ctx.tx, item.item_id, request.limit + 1, before)
     shown: list[HistoryVersion] = []
-    room = HISTORY_CHARACTERS_MAX
+    room, last = HISTORY_CHARACTERS_MAX, 0
     for version in found[: request.limit]:
         room -= version.value_length
-        if room < 0 and shown:
+        if room < 0 and last:
             break
+        last = version.version
         if may_see(item, version, reader):
             known = attributes_shown(version)
             shown.append(HistoryVersion.model_validate({**known, "value": json_value(value_of(version))}))
+    more = bool(found) and last != found[-1].version
     return HistoryAnswer(
         memory_key=item.memory_key,
         memory_id=item.memory_id,
@@ -252,7 +270,8 @@ def history(ctx: Context, request: HistoryRequest) -> HistoryAnswer:
         user_id=item.place.user_id,
         status=ending(item, ctx.now_us),
         versions=shown,
-        truncated=len(found) > request.limit or room < 0,
+        truncated=more,
+        next_version_text=str(last) if more else "",
     )
 
 

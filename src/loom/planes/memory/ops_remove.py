@@ -76,8 +76,9 @@ class RedactAnswer(MemoryAnswer):
 
 def opened(ctx: Context, request: KeyRequest) -> Item:
     """The row that the key means, locked; the live one where there is one."""
-    item = store.for_write(ctx.tx, place_of(request), request.memory_key, lambda one: one.is_live(ctx.now_us))
-    ledger.check_reach(item, reader_of(ctx, request))
+    reader = reader_of(ctx, request)
+    item = store.for_write(ctx.tx, place_of(request), request.memory_key, lambda one: one.is_live(ctx.now_us), reader)
+    ledger.check_reach(item, reader)
     return item
 
 
@@ -100,10 +101,11 @@ def recoverable_until(item: Item, tombstone_days: int) -> int | None:
 
 def to_restore(prepare: Prepare, request: KeyRequest) -> Ready:
     """Embed the value that will live again."""
+    reader, place = reader_of(prepare, request), place_of(request)
     with prepare.read(request.org) as tx:
-        item = store.meant(tx, place_of(request), request.memory_key, lambda one: not one.is_live(prepare.now_us))
+        item = store.meant(tx, place, request.memory_key, lambda one: not one.is_live(prepare.now_us), reader)
         older = None if item.is_live(prepare.now_us) else last_value(item, store.older_with_value(tx, *before(item)))
-    ledger.check_reach(item, reader_of(prepare, request))
+    ledger.check_reach(item, reader)
     if older is None:
         return embeds.NOTHING
     made = revived(older)
@@ -129,9 +131,9 @@ def revived(version: Version) -> ledger.Draft:
 def restore(ctx: Context, request: KeyRequest) -> RestoreAnswer:
     """Bring back what was deleted or has expired."""
     ready = prepared_as(ctx, Ready)
-    place = place_of(request)
-    item = store.for_write(ctx.tx, place, request.memory_key, lambda one: not one.is_live(ctx.now_us))
-    ledger.check_reach(item, reader_of(ctx, request))
+    reader, place = reader_of(ctx, request), place_of(request)
+    item = store.for_write(ctx.tx, place, request.memory_key, lambda one: not one.is_live(ctx.now_us), reader)
+    ledger.check_reach(item, reader)
     if item.is_live(ctx.now_us):
         raise Conflict("memory_key: the memory is live; there is nothing to restore", field="memory_key")
     ledger.check_writable(item)
@@ -149,13 +151,14 @@ def restore(ctx: Context, request: KeyRequest) -> RestoreAnswer:
 def delete_version(ctx: Context, request: DeleteVersionRequest) -> DeleteVersionAnswer:
     """Erase one version for good."""
     number = rules.version_number(request.version_text)
+    reader = reader_of(ctx, request)
     item = store.for_write(
         ctx.tx,
         place_of(request),
         request.memory_key,
         lambda one: store.version(ctx.tx, one.item_id, number) is not None,
+        reader,
     )
-    reader = reader_of(ctx, request)
     ledger.check_reach(item, reader)
     found = store.version(ctx.tx, item.item_id, number)
     if found is not None and not ledger.visible(item.place.user_id, found.session_id, reader):

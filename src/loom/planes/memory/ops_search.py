@@ -30,9 +30,9 @@ WITHHELD_REASON = "memories unlikely to answer were held back"
 
 
 def not_blank(query: str) -> str:
-    """The part of a query that is used; ValueError when there is nothing to look for."""
-    used = query[:QUERY_CHARACTERS_MAX]
-    if not used.strip():
+    """The part of a query that is used, without the space around it; ValueError when there is nothing to look for."""
+    used = query.strip()[:QUERY_CHARACTERS_MAX]
+    if not used:
         raise ValueError("is blank; ask something")
     return used
 
@@ -139,8 +139,7 @@ def answer(ctx: Context, request: SearchRequest | NextPageRequest) -> SearchAnsw
     where = filter_of(page, spaces.read, reader, ctx.now_us)
     quest = quest_of(page, where, (ready.vector, ready.space, ready.random_cosine))
     ranking = search.ranked(ctx.tx, quest)
-    order = ranking.order[page.offset : page.offset + page.top_k]
-    return answers.answered(quest, page, ranking, answers.judged(quest, ranking, order), spaces.skipped)
+    return answers.answered(quest, page, ranking, answers.judged(ctx.tx, quest, page, ranking), spaces.skipped)
 
 
 def filter_of(page: Page, spaces: tuple[str, ...], reader: Reader, now_us: int) -> Filter:
@@ -157,6 +156,9 @@ def quest_of(page: Page, where: Filter, meaning: tuple[Vector | None, str, float
 def page_of(question: Question) -> Page:
     """The page that search.query asks for.
 
+    A handle says what was ranked and how far it was read; how many hits are shown, and
+    how much of each, is the request's own word.
+
     Raises:
         Rejected: the handle is not one, or is of another query.
     """
@@ -164,7 +166,8 @@ def page_of(question: Question) -> Page:
         page = handles.unpacked(Page, question.page, "page")
         if page.query != question.query:
             raise Rejected("page: belongs to another query; send the query it came with", field="page")
-        return page
+        shown = {"top_k": question.top_k, "bodies": question.bodies, "explain": question.explain}
+        return page.model_copy(update=shown)
     recipe = cast("RecipeName", question.recipe)
     alone = question.namespaces == (question.namespace,)
     return Page(
@@ -185,11 +188,12 @@ def ask(tx: Transaction, question: Question) -> Section:
     """The memory section: likely hits, or every hit when none is likely or all are to be explained."""
     page = page_of(question)
     reader = replace(question.reader, scope=min(question.reader.scope, ReadScope(page.scope)))
-    where = filter_of(page, question.namespaces, reader, question.now_us)
+    # The page of a search of one namespace goes on in that one, though the request's default is all.
+    spaces = question.namespaces if page.namespace_scope == "all_mine" else (question.namespace,)
+    where = filter_of(page, spaces, reader, question.now_us)
     quest = quest_of(page, where, (question.vector, question.space, question.random_cosine))
     ranking = search.ranked(tx, quest)
-    order = ranking.order[page.offset : page.offset + page.top_k]
-    found = answers.judged(quest, ranking, order)
+    found = answers.judged(tx, quest, page, ranking)
     likely = [one for one in found if not one.worth.below_threshold]
     shown = found if question.explain or not likely else likely
     body = answers.answered(quest, page, ranking, shown, ()).model_dump(mode="json")

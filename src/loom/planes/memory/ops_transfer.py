@@ -131,10 +131,6 @@ class Reach:
         """The parameters of the statements above."""
         return {"every": int(self.names is None), "namespaces": list(self.names or ("",))}
 
-    def holds(self, name: str) -> bool:
-        """Whether the namespace is one of them."""
-        return self.names is None or name in self.names
-
 
 def export(ctx: Context, request: ExportRequest) -> ExportAnswer:
     """One page of lines."""
@@ -160,8 +156,8 @@ def spaces_on(ctx: Context, reach: Reach, start: Cursor, found: list[BaseModel],
     """Add lines of namespaces to `found`, by name; where to go on, None when there are no more."""
     if start.space is None:
         return None
-    there = sorted(namespaces.listed(ctx.tx, most=NAMESPACES_MAX), key=lambda one: one.name)
-    left = [one for one in there if reach.holds(one.name) and one.name > start.space]
+    there = sorted(namespaces.listed(ctx.tx, reach.names, most=NAMESPACES_MAX), key=lambda one: one.name)
+    left = [one for one in there if one.name > start.space]
     found += [lines.namespace_line(one) for one in left[:limit]]
     if len(left) < limit:
         return None

@@ -215,9 +215,10 @@ def merged(item: Item, request: UpdateRequest, now_us: int) -> Draft:
 
 def ready_to_update(prepare: Prepare, request: UpdateRequest) -> Ready:
     """Embed what the memory will say."""
+    reader = reader_of(prepare, request)
     with prepare.read(request.org) as tx:
-        item = store.meant(tx, place_of(request), request.memory_key, lambda one: one.is_live(prepare.now_us))
-    ledger.check_reach(item, reader_of(prepare, request))
+        item = store.meant(tx, place_of(request), request.memory_key, lambda one: one.is_live(prepare.now_us), reader)
+    ledger.check_reach(item, reader)
     rules.check_live(item, prepare.now_us)
     made = merged(item, request, prepare.now_us)
     if rules.says_nothing_new(item, made):
@@ -228,8 +229,9 @@ def ready_to_update(prepare: Prepare, request: UpdateRequest) -> Ready:
 def update(ctx: Context, request: UpdateRequest) -> SetAnswer:
     """Change what was sent, keep the rest."""
     ready = prepared_as(ctx, Ready)
-    item = store.for_write(ctx.tx, place_of(request), request.memory_key, lambda one: one.is_live(ctx.now_us))
-    ledger.check_reach(item, reader_of(ctx, request))
+    reader = reader_of(ctx, request)
+    item = store.for_write(ctx.tx, place_of(request), request.memory_key, lambda one: one.is_live(ctx.now_us), reader)
+    ledger.check_reach(item, reader)
     rules.check_live(item, ctx.now_us)
     rules.check_same_kind(item, request.memory_type)
     ledger.check_match(item, request.if_match_sha256, ctx.now_us)

@@ -10,6 +10,7 @@ from loom.canonical import Json
 from loom.errors import Locked, NotFound, PinnedConflict, Rejected, TooLong
 from loom.ledger import rules
 from loom.ledger.rules import CHAR_LIMIT_DEFAULT, PROFILE, Attributes, Draft, Item, Version
+from loom.ops import invalid
 from loom.ops.fields import microseconds_or_none
 from loom.ops.identity import ANY_AGENT
 from loom.ops.spec import Request
@@ -173,9 +174,7 @@ def parsed(model: type[Model], raw: JsonValue) -> Model:
     try:
         return model.model_validate(given)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        where = ".".join(str(part)[:64] for part in first["loc"]) or "item"
-        raise Rejected(f"{where}: {first['msg'].removeprefix('Value error, ')}", field=where) from None
+        raise invalid.rejected(error, model, "item", raw.keys() - known.keys()) from None
 
 
 def check_same_kind(item: Item, memory_type: str | None) -> None:

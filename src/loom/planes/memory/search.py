@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from loom.ledger.indexing import MEMORY_SHELF
-from loom.ledger.rules import Item
 from loom.planes.memory import select
 from loom.planes.memory.select import Filter
 from loom.retrieval import dates, tokens
@@ -53,13 +52,13 @@ class Ranking:
     """Every candidate that may be shown, best first.
 
     Attributes:
-        items: the rows, by id.
+        times: of each candidate, by id, the moment its claim holds from or was written.
         order: their scores, best first.
         query: the question's tokens.
         meaning_lost: whether none of the candidates has a vector in the query's space.
     """
 
-    items: Mapping[int, Item]
+    times: Mapping[int, int]
     order: Sequence[Fused]
     query: TextQuery
     meaning_lost: bool
@@ -95,32 +94,32 @@ def ranked(tx: Transaction, quest: Quest) -> Ranking:
     """Every candidate of every namespace in one order; equal scores by item id."""
     query = tokens.query(quest.query, word_weight=quest.recipe.word_weight)
     intervals = dates.intervals(quest.query, quest.where.now_us) if quest.recipe.weights.get(TIME) else []
-    items: dict[int, Item] = {}
+    times: dict[int, int] = {}
     words: list[Scored] = []
     meaning: list[Scored] = []
     phrased: set[int] = set()
     for namespace in quest.where.namespaces:
         its = replace(quest, where=replace(quest.where, namespaces=(namespace,)))
         rows, lists = _found_in(tx, its, query, intervals)
-        items |= rows
+        times |= rows
         words += lists.words
         meaning += lists.meaning
         phrased |= set(lists.phrased)
     legs: dict[str, Sequence[Scored]] = {WORDS: words}
-    meaning_lost = quest.vector is not None and bool(items) and not meaning
+    meaning_lost = quest.vector is not None and bool(times) and not meaning
     if quest.vector is not None and not meaning_lost:
         legs[MEANING] = meaning
     if intervals:
-        legs[TIME] = dates.time_scores(intervals, [(item.item_id, _times(item)) for item in items.values()])
+        legs[TIME] = dates.time_scores(intervals, [(item_id, (at,)) for item_id, at in times.items()])
     floors = {WORDS: 0.0, MEANING: quest.random_cosine, TIME: 0.0}
-    order = [one for one in fuse(legs, quest.recipe.weights, floors) if one.item_id in items]
+    order = [one for one in fuse(legs, quest.recipe.weights, floors) if one.item_id in times]
     order.sort(key=lambda one: one.item_id not in phrased)
-    return Ranking(items, order, query, meaning_lost)
+    return Ranking(times, order, query, meaning_lost)
 
 
 def _found_in(
     tx: Transaction, quest: Quest, query: TextQuery, intervals: Sequence[Interval]
-) -> tuple[dict[int, Item], Lists]:
+) -> tuple[dict[int, int], Lists]:
     """One namespace's candidates that may be shown, with the scores of every leg that knows them."""
     lists = _proposed(tx, quest, query, None)
     items = _rows(tx, quest.where, lists.ids())
@@ -132,7 +131,7 @@ def _found_in(
         for one in intervals:
             ids = select.in_time(tx, quest.where, one.start_us, one.end_us, IN_TIME_MAX)
             items |= _rows(tx, quest.where, [item_id for item_id in ids if item_id not in items])
-    return items, _completed(tx, quest, query, lists.seen(items), items)
+    return items, _completed(tx, quest, query, lists, items)
 
 
 def _proposed(tx: Transaction, quest: Quest, query: TextQuery, allowed: Collection[int] | None) -> Lists:
@@ -160,6 +159,8 @@ def _starved(pool: int, items: Collection[int], lists: Lists) -> bool:
 def _completed(tx: Transaction, quest: Quest, query: TextQuery, lists: Lists, items: Collection[int]) -> Lists:
     """The lists with every leg's score of every candidate, where the leg knows it."""
     shelf = _shelf(quest)
+    all_words = len(lists.words) < quest.pool  # then what is not in the list holds none of them
+    lists = lists.seen(items)
     meaning = list(lists.meaning)
     if quest.vector is not None:
         others = sorted(set(items) - {one.item_id for one in meaning})
@@ -167,13 +168,13 @@ def _completed(tx: Transaction, quest: Quest, query: TextQuery, lists: Lists, it
         meaning += [Scored(item_id, score) for item_id, score in sorted(found.items())]
     words = list(lists.words)
     others = sorted(set(items) - {one.item_id for one in words})
-    if others:
+    if others and not all_words:
         words += tx.text.best(shelf, query, len(others), others)
     return Lists(words, meaning, lists.phrased)
 
 
-def _rows(tx: Transaction, where: Filter, ids: Iterable[int]) -> dict[int, Item]:
-    return {item.item_id: item for item in select.by_ids(tx, where, sorted(ids))}
+def _rows(tx: Transaction, where: Filter, ids: Iterable[int]) -> dict[int, int]:
+    return dict(select.seen(tx, where, sorted(ids)))
 
 
 def _phrases_of(text: str, query: TextQuery) -> TextQuery:
@@ -184,12 +185,6 @@ def _phrases_of(text: str, query: TextQuery) -> TextQuery:
 
 def _time_leads(recipe: Recipe) -> bool:
     return recipe.weights.get(TIME, 0.0) >= max(recipe.weights.get(WORDS, 0.0), recipe.weights.get(MEANING, 0.0))
-
-
-def _times(item: Item) -> Sequence[int]:
-    """When the claim held, if that is known; else when it was written."""
-    valid_at = item.head.attributes.valid_at
-    return (item.head.created_at,) if valid_at is None else (valid_at,)
 
 
 def _shelf(quest: Quest) -> Shelf:

@@ -25,11 +25,13 @@ BY_IDS = store.COLUMNS + "WHERE " + VISIBLE + " AND i.item_id IN (:ids)"
 
 ALLOWED = (
     """
-SELECT i.item_id, v.tags FROM ledger_item i
+SELECT i.item_id, v.tags, COALESCE(v.valid_at, v.created_at) AS at FROM ledger_item i
 JOIN ledger_version v ON v.org = i.org AND v.item_id = i.item_id AND v.version = i.version
 WHERE """
     + VISIBLE
 )
+
+SEEN = ALLOWED + " AND i.item_id IN (:ids)"
 
 IN_TIME = (
     ALLOWED
@@ -87,6 +89,19 @@ def by_ids(tx: Transaction, where: Filter, ids: Sequence[int]) -> list[Item]:
         return []
     items = map(store.item_of, tx.rows(BY_IDS, ids=list(ids), **where.params()))
     return [item for item in items if where.has_tags(item.head.attributes.tags)]
+
+
+def seen(tx: Transaction, where: Filter, ids: Sequence[int]) -> Mapping[int, int]:
+    """Those of the items that the filter lets through: id and the moment the claim holds from or was written.
+
+    Reads no values, which can be large.
+    """
+    rows = tx.rows(SEEN, ids=list(ids), **where.params()) if ids else ()
+    return {
+        cast("int", row["item_id"]): cast("int", row["at"])
+        for row in rows
+        if not where.tags or where.has_tags(tags_in(row["tags"]))
+    }
 
 
 def allowed(tx: Transaction, where: Filter) -> set[int]:

@@ -46,12 +46,18 @@ class Match:
 
 
 def ask(tx: Transaction, question: Question) -> Section:
-    """The best sections of the question's namespaces, at most `top_k`."""
+    """The best sections of the question's namespaces, at most `top_k`.
+
+    Those that hold words of the query come before those that are near it. Of
+    either kind, the namespace that was named comes first: scores of two
+    namespaces are not comparable, and its profile is the one that was meant.
+    """
     matches: dict[int, Match] = {}
     for way in (words, meaning):
-        found = [match for namespace in question.namespaces for match in way(tx, question, namespace)]
-        for match in sorted(found, key=lambda match: (-match.score, match.item_id)):
-            matches.setdefault(match.item_id, match)
+        for names in (question.namespaces[:1], question.namespaces[1:]):
+            found = [match for name in names for match in way(tx, question, name)]
+            for match in sorted(found, key=lambda match: (-match.score, match.item_id)):
+                matches.setdefault(match.item_id, match)
     items = store.by_ids(tx, list(matches))
     shown = [
         section_of(items[match.item_id], match, question.bodies)

@@ -125,11 +125,26 @@ def replace_text(ctx: Context, request: ReplaceRequest) -> SectionAnswer:
     """Change each occurrence."""
     row, section = _opened(ctx, request, request.label)
     if section is None:
-        raise NotFound("label: there is no such section; profile.render lists them", field="label")
+        raise _missing(ctx, request)
     made = section_rules.replaced(section, request.old, request.new)
     if not section_rules.changes(section, made):
         return SectionAnswer(**_shown(section))
     return SectionAnswer(**_shown(_written(ctx, request, (row, request.label), made)))
+
+
+def _missing(ctx: Context, request: ReplaceRequest) -> NotFound:
+    """What to do about a section that is not there: often another agent has one of the same label."""
+    reader = Reader(ctx.scope, request.user_id, request.session_id)
+    found = store.sections(ctx.tx, request.namespace, None, reader, [request.label], ctx.now_us)
+    agents = sorted({section.place.agent for section in found if section.place.user_id == request.user_id})
+    if not agents:
+        return NotFound("label: there is no such section; profile.render lists them", field="label")
+    return NotFound(
+        "label: this agent has no such section, others have; send the agent whose it is, or add to your own with "
+        "profile.append",
+        field="label",
+        writers=agents,
+    )
 
 
 class _Shown(TypedDict):

@@ -5,6 +5,7 @@ rise as `apsw` raises them. Nothing is turned into `Raced`: a write transaction
 owns the file from its first statement, so a broken constraint is never a race.
 """
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -20,6 +21,7 @@ Cells = tuple[Any, ...]
 Bound = Mapping[str, Value] | Sequence[Value] | None
 """Values for the parameters of a statement."""
 
+FILE_MODE = 0o600
 STATEMENTS_KEPT_MAX = 256
 CACHE_KIBIBYTES = 4000
 PAGE_BYTES = 4096
@@ -90,6 +92,8 @@ def connect(path: Path | None, settings: SqliteSettings, *, write: bool, busy_ti
     Raises:
         apsw.Error: one of FAILURES.
     """
+    if write and path is not None:
+        _make_private(path)
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOMUTEX
     if write or path is None:
         flags |= apsw.SQLITE_OPEN_CREATE
@@ -118,6 +122,17 @@ def connect(path: Path | None, settings: SqliteSettings, *, write: bool, busy_ti
         connection.close()
         raise
     return connection
+
+
+def _make_private(path: Path) -> None:
+    """Make a file that is not there yet so that its owner alone can read it; SQLite gives its log the same rights.
+
+    A file that is there is not touched: to open and close it here would end the locks of this process on it.
+    """
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, FILE_MODE))
+    except OSError:
+        return  # it is there, or SQLite is about to say why it cannot be
 
 
 class _Cursor(Protocol):

@@ -48,6 +48,8 @@ class MemoryGetFields(Identity):
     """Read the memory as it was at this moment; null for now."""
     version_text: NotRequired[str]
     """Read this version of it; empty for the live one."""
+    if_version: NotRequired[str]
+    """The version_text you have: while that is still the one, unchanged is true and no value is..."""
     read_scope: NotRequired[Literal["namespace", "own_user", "own_session"]]
     """How far the read reaches across users: every user, this user_id, or this session; rows of no..."""
 

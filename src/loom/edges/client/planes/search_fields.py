@@ -25,3 +25,5 @@ class SearchQueryFields(Identity):
     """Hold nothing back, and show where each memory's rank comes from."""
     page: NotRequired[str]
     """memory.next_page of an earlier answer, to go on from there; empty to begin."""
+    read_scope: NotRequired[Literal["namespace", "own_user", "own_session"]]
+    """Whose rows: every user's, or this user_id's or session's beside those of no user."""

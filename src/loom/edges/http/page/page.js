@@ -8,6 +8,15 @@ function element(name, text, className) {
   return made;
 }
 
+// A description's paragraphs; what stands between backticks is code.
+function prose(text, tag = "p") {
+  return text.split(/\n{2,}/).map((paragraph) => {
+    const made = element(tag);
+    paragraph.replace(/\s+/g, " ").split("`").forEach((part, index) => made.append(index % 2 ? element("code", part) : part));
+    return made;
+  });
+}
+
 function resolved(schema, root) {
   if (!schema.$ref) return schema;
   return schema.$ref.slice(2).split("/").reduce((part, key) => part[key], root);
@@ -36,7 +45,7 @@ function fieldTable(schema, root) {
     row.append(element("td", required.has(name) ? `${name} *` : name), element("td", typeOf(field, root)));
     const known = resolved(field, root);
     const standard = field.default !== undefined && field.default !== null ? ` Default ${JSON.stringify(field.default)}.` : "";
-    row.append(element("td", (field.description || known.description || "") + standard));
+    row.append(...prose((field.description || known.description || "") + standard, "td"));
     table.append(row);
   }
   return table;
@@ -46,7 +55,8 @@ function operationOf(path, post, root) {
   const box = element("details");
   const title = element("summary");
   title.append(element("code", `POST ${path}`), element("span", `${post["x-loom-role"]}, ${post["x-loom-kind"]}`, "marks"));
-  box.append(title, element("p", post.summary));
+  title.append(element("span", post.summary, "summary"));
+  box.append(title);
   const body = post.requestBody.content["application/json"];
   box.append(element("h3", "Takes"), fieldTable(resolved(body.schema, root), root));
   box.append(element("h3", "Example"), element("pre", JSON.stringify(body.example, null, 2)));
@@ -54,7 +64,9 @@ function operationOf(path, post, root) {
   box.append(element("h3", "Gives"), fieldTable(resolved(answer, root), root));
   const errors = element("ul");
   for (const [status, response] of Object.entries(post.responses)) {
-    if (status !== "200") errors.append(element("li", `${status}: ${resolved(response, root).description.replace(/\s+/g, " ")}`));
+    if (status === "200") continue;
+    const text = `${status}: ${resolved(response, root).description.replace(/\s+/g, " ")}`;
+    errors.append(...prose(text, "li"));
   }
   box.append(element("h3", "Errors"), errors);
   box.dataset.words = `${path} ${post.summary}`.toLowerCase();
@@ -73,7 +85,7 @@ async function start() {
     const response = await fetch("/openapi.json");
     if (!response.ok) throw new Error(`status ${response.status}`);
     const root = await response.json();
-    about.textContent = root.info.description;
+    about.replaceChildren(...prose(root.info.description));
     for (const tag of root.tags) {
       place.append(element("h2", tag.name));
       for (const [path, item] of Object.entries(root.paths)) {

@@ -1,0 +1,13 @@
+"""A core of every plane's operations, as a server has them."""
+
+import pytest
+
+from fakes import Core, CoreOf
+from loom import federation
+from loom.planes import memory, profile
+
+
+@pytest.fixture
+def core(core_of: CoreOf) -> Core:
+    ops = [*memory.OPS, *profile.OPS, *federation.ops([memory.LEG, profile.LEG])]
+    return core_of(ops, memory.JOBS, profile.LATE)

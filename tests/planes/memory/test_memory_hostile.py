@@ -1,0 +1,51 @@
+"""Calls that are meant to reach further than they may, or to have a memory lost."""
+
+from typing import Any
+
+import pytest
+from memory_kit import of_session, refused, sweep
+
+from fakes import Core
+from loom.errors import Denied, NotFound
+
+WRITES: dict[str, dict[str, Any]] = {
+    "memory.update": {"value": "changed"},
+    "memory.delete": {},
+    "memory.restore": {},
+    "memory.redact": {},
+    "memory.touch": {},
+    "memory.pin": {},
+    "memory.lock": {},
+    "memory.delete_version": {"version_text": "9007199254740993"},
+}
+
+
+@pytest.mark.parametrize("op", WRITES)
+def test_a_refused_writer_does_not_learn_who_wrote_in_another_session(core: Core, op: str) -> None:
+    for agent in ("codex", "claude-code"):
+        core.call("memory.set", memory_key="k", value="v", agent=agent, user_id="ann", session_id="theirs")
+    caller = of_session("ann", "mine")
+    answer = refused(NotFound, core.call, op, caller=caller, memory_key="k", agent="-", **WRITES[op])
+    assert "codex" not in str(answer.body())
+    refused(Denied, core.call, op, caller=caller, memory_key="k", agent="codex", **WRITES[op])
+
+
+def test_what_is_pinned_stays_when_its_newest_version_goes(core: Core) -> None:
+    core.call("memory.set", memory_key="k", value="for an hour", ttl_seconds=3600)
+    kept = core.call("memory.set", memory_key="k", value="for good")
+    core.call("memory.pin", memory_key="k")
+    after = core.call("memory.delete_version", memory_key="k", version_text=kept["version_text"])
+    assert after["expires_at"] is None
+    core.clock.step(hours=2)
+    sweep(core)
+    assert core.call("memory.get", memory_key="k")["value"] == "for an hour"
+
+
+def test_an_imported_line_cannot_have_a_live_memory_purged(core: Core) -> None:
+    core.call("memory.set", memory_key="k", value="v")
+    lines = core.call("memory.export")["lines"]
+    for line in lines:
+        if line["kind"] == "memory":
+            line["ended_at"] = "2020-01-01T00:00:00Z"
+    answer = core.call("memory.import", org="elsewhere", lines=lines)
+    assert [(one["code"], one["reason"][:9]) for one in answer["refused"]] == [("VALIDATION", "ended_at:")]
