@@ -198,9 +198,12 @@ def refuse(core: Core, change: Any, field: str) -> None:
 
 def test_ids_and_keys_of_others_are_not_taken(core: Core) -> None:
     core.call("memory.set", memory_key="a", value="first")
-    [_, line] = exported(core)
-    core.call("memory.set", memory_key="a", value="same moment", org="fourth-org")
-    assert "with another value" in imported(core, [line], "fourth-org")["refused"][0]["reason"]
+    core.call("memory.set", memory_key="b", value="same moment")
+    [_, line, other] = exported(core)
+    imported(core, [line], "fourth-org")
+    said = {name: other["versions"][0][name] for name in ("value", "content_sha256")}
+    forged = line | {"versions": [line["versions"][0] | said]}
+    assert "with another value" in imported(core, [forged], "fourth-org")["refused"][0]["reason"]
     core.clock.step(seconds=1)
     core.call("memory.set", memory_key="a", value="mine", org=OTHER)
     assert "another memory has this key" in imported(core, [line])["refused"][0]["reason"]

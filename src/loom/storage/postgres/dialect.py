@@ -31,7 +31,7 @@ TEXT_INDEXES: Sequence[str] = (
 )
 """Run once the engine's tables are there; each may run again."""
 
-_NAMED = re.compile(r":([a-z_]+)")
+_NAMED = re.compile(r":([a-z_][a-z0-9_]*)")
 
 
 @lru_cache(maxsize=STATEMENTS_KEPT_MAX)

@@ -41,7 +41,7 @@ COMMON_FROM_ROWS = 5_000
 COMMON_SHARE = 0.2
 """In a large shelf a term in more than this share of the rows is left out when rarer ones remain."""
 
-CANDIDATES_MIN = 4_000
+CANDIDATES_MIN = 2_000
 """In a large shelf, terms beyond the rarest that give so many rows only add to the scores of those."""
 
 COUNTS_KEPT_MAX = 8_192
@@ -76,14 +76,17 @@ _REMOVE = "DELETE FROM text_entry WHERE org = %(org)s AND shelf_id = %(shelf)s A
 _DROP = "DELETE FROM text_entry WHERE org = %(org)s AND shelf_id = %(shelf)s"
 
 # Written so that the shelf is compared in the row alone: the index is asked for lexemes, which name the shelf already.
+# The inner queries stand for themselves (OFFSET 0): the norm is computed once, and no tokens are carried to the sort.
 _BEST = """
-SELECT item_id, max({score}) AS score FROM (
-    SELECT item_id, {k1} * ({one_less_b} + {b} * token_count / CAST(%(average)s AS FLOAT8)) AS norm, tokens
-    FROM text_entry
-    WHERE tokens @@ CAST(%(candidates)s AS tsquery) AND org || '' = %(org)s AND shelf_id + 0 = %(shelf)s{allowed}
-    OFFSET 0
-) AS found
-GROUP BY item_id ORDER BY score DESC, item_id DESC LIMIT %(k)s
+SELECT item_id, max(score) AS best FROM (
+    SELECT item_id, {score} AS score FROM (
+        SELECT item_id, CAST({flat} AS FLOAT8) + CAST(%(slope)s AS FLOAT8) * token_count AS norm, tokens
+        FROM text_entry
+        WHERE tokens @@ CAST(%(candidates)s AS tsquery) AND org || '' = %(org)s AND shelf_id + 0 = %(shelf)s{allowed}
+        OFFSET 0
+    ) AS found OFFSET 0
+) AS scored
+GROUP BY item_id ORDER BY best DESC, item_id DESC LIMIT %(k)s
 """
 _ALLOWED = " AND item_id = ANY(CAST(%(allowed)s AS BIGINT[]))"
 _TERM = (
@@ -207,7 +210,7 @@ class PostgresTextIndex:
         params: dict[str, object] = {
             "org": self._org,
             "shelf": number,
-            "average": max(1.0, size.tokens / size.rows),
+            "slope": K1 * B / max(1.0, size.tokens / size.rows),
             "candidates": " | ".join(term.told for term in candidates),
             "k": k,
         }
@@ -251,7 +254,7 @@ class PostgresTextIndex:
 def _statement(kinds: tuple[bool, ...], *, narrowed: bool) -> str:
     """The search for so many terms (False) and phrases (True): text made of our own words alone."""
     score = " + ".join((_PHRASE if is_phrase else _TERM).format(n=n) for n, is_phrase in enumerate(kinds))
-    return _BEST.format(score=score, allowed=_ALLOWED if narrowed else "", k1=K1, one_less_b=1 - B, b=B)
+    return _BEST.format(score=score, allowed=_ALLOWED if narrowed else "", flat=K1 * (1 - B))
 
 
 def _terms(sign: str, query: TextQuery) -> list[_Term]:
