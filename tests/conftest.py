@@ -11,7 +11,8 @@ from loom.jobs.handlers import Handler, LateHandler
 from loom.ops.spec import AnyOp
 from loom.storage.interface import Database
 from loom.storage.migrate import from_package
-from loom.storage.postgres import PostgresDatabase, PostgresSettings
+from loom.storage.postgres.engine import PostgresDatabase
+from loom.storage.postgres.settings import PostgresSettings
 from loom.storage.sqlite import SqliteDatabase, SqliteSettings
 from postgres_server import TestServer, test_server
 

@@ -13,7 +13,7 @@ import psycopg
 from psycopg import sql
 
 from loom.storage.migrate import Migration
-from loom.storage.postgres import PostgresDatabase
+from loom.storage.postgres.engine import PostgresDatabase
 from loom.storage.postgres.trial import TrialServer
 
 # A test's server need not survive a power cut, only its own processes' deaths.

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from threading import Event
 
 from starlette.types import ASGIApp
 
@@ -34,9 +35,12 @@ from loom.ops.spec import Limits, Toolset
 from loom.planes import memory, profile
 from loom.storage.interface import SYSTEM_ORG, Database, StoreError
 from loom.storage.migrate import from_package
+from loom.storage.postgres import opened as opened_postgres
+from loom.storage.postgres import opened_trial
 from loom.storage.sqlite import SqliteDatabase, SqliteSettings
 
 STORE_FOLDER = "store"
+POSTGRES_FOLDER = "postgres"
 LEG_THREADS = 16
 MEBIBYTE = 1024 * 1024
 
@@ -55,6 +59,7 @@ class App:
         embedder: turns text into vectors.
         database: the store.
         pool: runs the legs of a search.
+        works: whether this process does later work, beside late notes, which are its own.
     """
 
     dispatcher: Dispatcher
@@ -64,11 +69,18 @@ class App:
     embedder: Embedder
     database: Database
     pool: ThreadPoolExecutor
+    works: bool
 
     def start(self) -> None:
         """Load the model in the background and begin to do what was left for later."""
         self.embedder.warm()
+        self.worker.start(jobs=self.works)
+
+    def work(self, stop: Event) -> None:
+        """Do later work alone, whatever the settings say, until `stop` is set."""
+        self.embedder.warm()
         self.worker.start()
+        stop.wait()
 
     def close(self) -> None:
         """Finish what is under way and close the store."""
@@ -84,20 +96,32 @@ def registry() -> Registry:
 
 
 def database(settings: Settings) -> Database:
-    """The store in the home folder. The system's rows and the install's org are opened, so that trouble shows at once.
+    """The store, in PostgreSQL or in the home folder.
+
+    The system's rows and the install's org are opened, so that trouble shows at once.
 
     Raises:
         StoreError: the store cannot be used.
     """
-    made = SqliteDatabase(
-        settings.home / STORE_FOLDER,
-        from_package("loom"),
-        SqliteSettings(synchronous=settings.synchronous, vector_cache_bytes_max=settings.vector_cache_mb * MEBIBYTE),
-    )
+    made = _database(settings)
     for org in (SYSTEM_ORG, settings.org):
         with made.transaction(org, write=False):
             pass
     return made
+
+
+def _database(settings: Settings) -> Database:
+    migrations = from_package("loom")
+    url = settings.database_url.get_secret_value()
+    if url:
+        return opened_postgres(url, migrations, settings.database_connections_max)
+    if settings.try_postgres:
+        return opened_trial(settings.home / POSTGRES_FOLDER, migrations, settings.database_connections_max)
+    return SqliteDatabase(
+        settings.home / STORE_FOLDER,
+        migrations,
+        SqliteSettings(synchronous=settings.synchronous, vector_cache_bytes_max=settings.vector_cache_mb * MEBIBYTE),
+    )
 
 
 def embedder(settings: Settings) -> Embedder:
@@ -139,7 +163,7 @@ def build(settings: Settings) -> App:
         observe=metrics.observe,
         pool=pool,
         limits=limits(settings),
-        wake=worker.wake,
+        wake=store.share_wakes(worker.wake),
     )
     authenticator = Authenticator(
         store,
@@ -148,7 +172,7 @@ def build(settings: Settings) -> App:
         note_use=partial(system.note_use, late),
     )
     asgi = _asgi(settings, dispatcher, authenticator, (lifecycle, metrics))
-    return App(dispatcher, asgi, lifecycle, worker, model, store, pool)
+    return App(dispatcher, asgi, lifecycle, worker, model, store, pool, works=settings.later_work == "here")
 
 
 def install(settings: Settings) -> Install:

@@ -5,8 +5,8 @@ comes from the first place that has it: the environment (`LOOM_PORT`), then
 `loom.toml` in the working folder, then `loom.toml` in the home folder, then
 the default here. `docs/reference/settings.md` is generated from this table.
 
-A folder that somebody else wrote may hold a `loom.toml`, so the two settings
-that decide where a token is sent are not read from the working folder.
+A folder that somebody else wrote may hold a `loom.toml`, so the settings that
+decide where a token or a memory is sent are not read from the working folder.
 """
 
 import ipaddress
@@ -23,7 +23,7 @@ from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 
 ENV_PREFIX = "LOOM_"
 FILE_NAME = "loom.toml"
-HOME_FILE_ONLY = frozenset({"url", "token"})
+HOME_FILE_ONLY = frozenset({"url", "token", "database_url"})
 ENVIRONMENT_ONLY = frozenset({"session", "project_dir"})
 ENV_NAMES: Mapping[str, tuple[str, ...]] = {
     "session": ("LOOM_SESSION", "CLAUDE_CODE_SESSION_ID"),
@@ -102,6 +102,19 @@ class Settings(BaseSettings):
 
     synchronous: Literal["FULL", "NORMAL"] = _setting(
         "FULL", "SQLite's durability: FULL keeps every acknowledged write through a power cut, NORMAL through a crash."
+    )
+    database_url: SecretStr = _setting(
+        SecretStr(""),
+        "PostgreSQL to keep the store in, as `postgresql://user@host:5432/name`; empty for the home folder.",
+    )
+    database_connections_max: int = _setting(
+        16, "Connections one server process may hold to PostgreSQL.", unit="connections", ge=2, le=1000
+    )
+    try_postgres: bool = _setting(
+        default=False, meaning="Keep the store in a PostgreSQL that Loom starts in the home folder itself."
+    )
+    later_work: Literal["here", "elsewhere"] = _setting(
+        "here", "Whether a server makes vectors and cleans up itself, or leaves that to `loom worker`."
     )
     tombstone_days: int = _setting(14, "How long a deleted memory can be restored.", unit="days", ge=0)
     vector_cache_mb: int = _setting(512, "Memory for vectors kept ready to search.", unit="MiB", ge=1)
@@ -199,7 +212,7 @@ def _extra(field: FieldInfo) -> Mapping[str, object]:
 def _shown_type(annotation: object) -> str:
     if get_origin(annotation) is Literal:
         return " or ".join(f"`{word}`" for word in get_args(annotation))
-    names: Mapping[object, str] = {Path: "folder", int: "number", SecretStr: "secret text"}
+    names: Mapping[object, str] = {Path: "folder", int: "number", bool: "`true` or `false`", SecretStr: "secret text"}
     if annotation in names:
         return names[annotation]
     return "list of texts" if get_origin(annotation) is tuple else "text"
@@ -209,7 +222,10 @@ def _shown_default(field: FieldInfo) -> str:
     shown = _extra(field).get("shown_default")
     if shown is not None:
         return str(shown)
-    empty = field.default is None or field.default == () or not str(field.default)
+    value = field.default.get_secret_value() if isinstance(field.default, SecretStr) else field.default
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    empty = value is None or value == () or not str(value)
     return "" if empty else f"`{field.default}`"
 
 

@@ -3,7 +3,7 @@
 
 import threading
 import time
-from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -83,6 +83,9 @@ class MemoryTransaction:
         for one in params:
             self.run(sql, **one)
 
+    def claim(self, sql: str, /, **params: Param) -> Sequence[Row]:
+        return self.rows(sql, **params)
+
     def lock(self, *key: str) -> None: ...
 
     def stamp(self) -> int:
@@ -116,6 +119,10 @@ class MemoryDatabase:
         return ()
 
     def maintain(self) -> None: ...
+
+    def share_wakes(self, wake: Callable[[str], None]) -> Callable[[str], None]:
+        return wake
+
     def close(self) -> None: ...
 
 

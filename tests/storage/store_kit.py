@@ -12,7 +12,8 @@ import numpy as np
 from loom.storage.indexes import IndexedText, Shelf, TextQuery, Vector
 from loom.storage.interface import Database, Transaction
 from loom.storage.migrate import Migration
-from loom.storage.postgres import PostgresDatabase, PostgresSettings
+from loom.storage.postgres.engine import PostgresDatabase
+from loom.storage.postgres.settings import PostgresSettings
 from loom.storage.sqlite import SqliteDatabase, SqliteSettings
 
 ORG = "acme"

@@ -73,8 +73,7 @@ def due(tx: Transaction, now_us: int) -> bool:
 
 
 def take(tx: Transaction, now_us: int, most: int) -> Sequence[Job]:
-    """Take up to `most` due jobs; nobody else gets them for a minute."""
-    tx.lock("job", tx.org)
+    """Take up to `most` due jobs; nobody else gets them for a minute. Those that others are taking are passed by."""
     jobs = [
         Job(
             cast("str", row["kind"]),
@@ -82,7 +81,7 @@ def take(tx: Transaction, now_us: int, most: int) -> Sequence[Job]:
             cast("int", row["generation"]),
             cast("int", row["attempts"]),
         )
-        for row in tx.rows(DUE, now=now_us, most=most)
+        for row in tx.claim(DUE, now=now_us, most=most)
     ]
     tx.run_many(
         LEASE,
@@ -96,7 +95,9 @@ def take(tx: Transaction, now_us: int, most: int) -> Sequence[Job]:
 
 def done(tx: Transaction, jobs: Sequence[Job]) -> None:
     """Strike finished jobs off, unless they were asked for anew meanwhile."""
-    tx.run_many(DONE, [{"kind": job.kind, "subject": job.subject, "generation": job.generation} for job in jobs])
+    # In order, as every other change of many jobs, so that two never wait for each other's rows.
+    ordered = sorted(jobs, key=lambda job: (job.kind, job.subject))
+    tx.run_many(DONE, [{"kind": job.kind, "subject": job.subject, "generation": job.generation} for job in ordered])
 
 
 def failed(tx: Transaction, jobs: Sequence[Job], now_us: int) -> None:

@@ -11,14 +11,16 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
+from typing import TypeVar
 
 from loom.jobs import outbox
 from loom.jobs.handlers import Bench, Handler, Sweep
 from loom.jobs.late import LateQueue
 from loom.jobs.outbox import Job
-from loom.storage.interface import SYSTEM_ORG
+from loom.storage.interface import SYSTEM_ORG, Raced, Transaction
 
 TOGETHER_MAX = 32
 """Jobs taken, and handed to a handler, at once."""
@@ -30,6 +32,9 @@ ORGS_MAX = 64
 """Orgs looked at in one round of polling or upkeep; the next round goes on with the others."""
 
 STOP_TIMEOUT_S = 10.0
+ATTEMPTS_MAX = 4
+
+Done = TypeVar("Done")
 
 log = logging.getLogger(__name__)
 
@@ -82,6 +87,7 @@ class Worker:
         self._changed = threading.Condition()
         self._woken: set[str] = set()
         self._stopping = False
+        self._takes_jobs = True
         self._threads: list[threading.Thread] = []
         self._chores = (
             _Chore("jobs", timing.poll_s, _Rounds(self._orgs).each(self.work)),
@@ -92,12 +98,14 @@ class Worker:
     def wake(self, org: str) -> None:
         """Look for the org's jobs soon; returns at once."""
         with self._changed:
-            self._woken.add(org)
-            self._changed.notify_all()
+            if self._takes_jobs:
+                self._woken.add(org)
+                self._changed.notify_all()
 
-    def start(self) -> None:
-        """Begin. Once only."""
-        loops = (("loom-jobs", self._run_jobs), ("loom-late", self._run_late))
+    def start(self, *, jobs: bool = True) -> None:
+        """Begin. Once only. Without `jobs`, late notes alone: other processes do the rest."""
+        loops = [("loom-late", self._run_late), *([("loom-jobs", self._run_jobs)] if jobs else [])]
+        self._takes_jobs = jobs
         self._threads = [threading.Thread(target=loop, name=name, daemon=True) for name, loop in loops]
         for thread in self._threads:
             thread.start()
@@ -140,19 +148,29 @@ class Worker:
         with self._bench.database.transaction(org, write=False) as tx:
             if not outbox.due(tx, self._bench.clock_us()):
                 return ()
-        with self._bench.database.transaction(org, write=True) as tx:
-            return outbox.take(tx, self._bench.clock_us(), TOGETHER_MAX)
+        return self._written(org, lambda tx: outbox.take(tx, self._bench.clock_us(), TOGETHER_MAX))
 
     def _do(self, org: str, kind: str, jobs: Sequence[Job]) -> None:
         handler = self._handlers.get(kind)
         done = handler is not None and attempted(
             f"{len(jobs)} jobs {kind}", lambda: handler(self._bench, org, [job.subject for job in jobs])
         )
+        if done:
+            self._written(org, lambda tx: outbox.done(tx, jobs))
+        else:
+            self._written(org, lambda tx: outbox.failed(tx, jobs, self._bench.clock_us()))
+
+    def _written(self, org: str, work: Callable[[Transaction], Done]) -> Done:
+        """What `work` gives in a write transaction, again when another one won the race.
+
+        Raises:
+            Raced: it lost 4 times in a row.
+        """
+        for _ in range(ATTEMPTS_MAX - 1):
+            with suppress(Raced), self._bench.database.transaction(org, write=True) as tx:
+                return work(tx)
         with self._bench.database.transaction(org, write=True) as tx:
-            if done:
-                outbox.done(tx, jobs)
-            else:
-                outbox.failed(tx, jobs, self._bench.clock_us())
+            return work(tx)
 
     def _run_jobs(self) -> None:
         while self._await_work():

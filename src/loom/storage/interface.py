@@ -9,7 +9,7 @@ verbs `lock` and `stamp`. A parameter that is a list stands in `IN (:name)`
 alone; the engine binds it whole, however long it is.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -68,6 +68,13 @@ class Transaction(Protocol):
         """Run one statement for each set of parameters; no lists among them."""
         ...
 
+    def claim(self, sql: str, /, **params: Param) -> Sequence[Row]:
+        """The rows of a query on one table that no other transaction holds; until this one ends, they are held.
+
+        Rows that another transaction is changing are left out, not waited for. For taking work off a list.
+        """
+        ...
+
     def lock(self, *key: str) -> None:
         """Until this transaction ends, no other transaction gets past the same `key`."""
         ...
@@ -109,6 +116,15 @@ class Database(Protocol):
 
     def maintain(self) -> None:
         """Bounded upkeep, called from a timer: checkpoint, optimise."""
+        ...
+
+    def share_wakes(self, wake: Callable[[str], None]) -> Callable[[str], None]:
+        """Call `wake` with an org soon after another process announces work for it.
+
+        Returns:
+            What to call with an org after a write that left work: it calls `wake` here
+            and tells the other processes. A word may get lost; nothing may depend on it.
+        """
         ...
 
     def close(self) -> None:

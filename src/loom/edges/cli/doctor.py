@@ -12,7 +12,7 @@ from loom.edges.cli.launch import answers, server_url
 from loom.edges.cli.output import show_json, show_table
 from loom.edges.cli.problem import FAILED, Problem
 from loom.edges.cli.serve import bound, has_tokens
-from loom.edges.cli.shell import App, LoadCompose, build, load_settings
+from loom.edges.cli.shell import App, LoadCompose, build, load_settings, place_of
 from loom.edges.cli.version import versions
 from loom.errors import LoomError
 from loom.models.interface import EmbedderFailed
@@ -67,7 +67,7 @@ def examined(settings: Settings, compose: LoadCompose) -> Iterator[Finding]:
         yield Finding("store", ok=False, found=str(error))
     else:
         try:
-            yield store(app, settings.home)
+            yield store(app, place_of(settings))
             yield model(app)
             yield tokens(app, settings)
         finally:
@@ -95,10 +95,10 @@ def port(settings: Settings) -> Finding:
     return Finding("port", ok=True, found=f"{settings.port} on {settings.host} is free; no server runs")
 
 
-def store(app: App, home: Path) -> Finding:
+def store(app: App, place: str) -> Finding:
     """Whether the store is sound."""
     wrong = _tried(lambda: list(app.dispatcher.database.check()))
-    return Finding("store", not wrong, "; ".join(wrong) or f"sound, in {home}")
+    return Finding("store", not wrong, "; ".join(wrong) or f"sound, in {place}")
 
 
 def model(app: App) -> Finding:

@@ -36,6 +36,7 @@ class Command:
 
 COMMANDS = {
     "serve": Command("loom.edges.cli.serve", "run the server"),
+    "worker": Command("loom.edges.cli.worker", "do later work for servers on the same PostgreSQL"),
     "mcp": Command("loom.edges.cli.mcp", "speak MCP on standard input and output; starts a server when none runs"),
     "connect": Command("loom.edges.cli.connect", "print the configuration that a coding agent needs"),
     "call": Command("loom.edges.cli.call", "call any operation"),

@@ -13,7 +13,7 @@ from loom.access.caller import LOCAL, Transport
 from loom.config import Settings, is_loopback
 from loom.edges.cli.launch import local_url
 from loom.edges.cli.problem import Problem
-from loom.edges.cli.shell import App, LoadCompose, build, load_settings
+from loom.edges.cli.shell import App, LoadCompose, build, load_settings, place_of
 from loom.edges.http import log_to_stderr, serve
 
 PORT_MAX = 65_535
@@ -21,7 +21,7 @@ PORT_DIGITS_MAX = 5
 
 WELCOME = """\
 Loom listens on {url}
-  store   {home}
+  store   {store}
   MCP     {url}/mcp
   process {process_id}
   try     curl {url}/v1/memory.set -H 'content-type: application/json' \\
@@ -34,6 +34,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", help="address to listen on (127.0.0.1)")
     parser.add_argument("--port", type=port_number, help="port to listen on (7777); 0 lets the system choose")
     parser.add_argument("--home", type=Path, help="the home folder (LOOM_HOME)")
+    parser.add_argument(
+        "--try-postgres", action="store_true", help="keep the store in a PostgreSQL that Loom starts in the home folder"
+    )
     parser.add_argument("--toolset", choices=("default", "all"), help="the MCP tools to list (default)")
 
 
@@ -51,7 +54,9 @@ def port_number(text: str) -> int:
 
 def run(args: argparse.Namespace, compose: LoadCompose) -> int:
     """Serve until interrupted."""
-    settings = load_settings(home=args.home, host=args.host, port=args.port, mcp_toolset=args.toolset)
+    settings = load_settings(
+        home=args.home, host=args.host, port=args.port, mcp_toolset=args.toolset, try_postgres=args.try_postgres or None
+    )
     listener = bound(settings.host, settings.port)
     with listener:
         app = build(compose, settings)
@@ -104,7 +109,7 @@ def _serve(app: App, settings: Settings, listener: socket.socket) -> None:
     signal.signal(signal.SIGTERM, _stop)
     log_to_stderr(settings.log_level.upper())
     app.start()
-    welcome = WELCOME.format(url=shown_url(listener), home=settings.home, process_id=os.getpid())
+    welcome = WELCOME.format(url=shown_url(listener), store=place_of(settings), process_id=os.getpid())
     serve(
         app.asgi,
         lifecycle=app.lifecycle,

@@ -6,8 +6,10 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 from types import ModuleType
 from typing import Any, Protocol, cast
+from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp
 
@@ -43,6 +45,10 @@ class App(Protocol):
 
     def start(self) -> None:
         """Begin background work."""
+        ...
+
+    def work(self, stop: Event) -> None:
+        """Do later work alone until `stop` is set."""
         ...
 
     def close(self) -> None:
@@ -88,6 +94,18 @@ def load_settings(home: Path | None = None, **flags: object) -> Settings:
     return settings
 
 
+def place_of(settings: Settings) -> str:
+    """Where the store is, as a person may read it: no password."""
+    url = settings.database_url.get_secret_value()
+    if not url:
+        return str(settings.home)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "PostgreSQL"
+    return f"PostgreSQL {parts.hostname or ''}{parts.path}" if parts.scheme else "PostgreSQL"
+
+
 def composed(load: LoadCompose) -> Compose:
     """The composing module, loaded now."""
     return cast("Compose", load())
@@ -98,7 +116,9 @@ def build(load: LoadCompose, settings: Settings) -> App:
     try:
         return composed(load).build(settings)
     except StoreError as error:
-        raise Problem(f"{error} The home folder is {settings.home} (LOOM_HOME).") from error
+        raise Problem(
+            f"{error} The store is {place_of(settings)}; the home folder is {settings.home} (LOOM_HOME)."
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +128,7 @@ class Shell:
     Attributes:
         call: runs an operation.
         registry: the operations there are.
-        place: where calls go: a URL, or the home folder.
+        place: where calls go: a URL, the home folder or a database.
     """
 
     call: Call
@@ -136,6 +156,6 @@ def opened(load: LoadCompose, url: str = "") -> Generator[Shell]:
         return dispatcher.call(name, LOCAL, Transport(request_id=uuid.uuid4().hex), args)
 
     try:
-        yield Shell(call, dispatcher.registry, str(settings.home))
+        yield Shell(call, dispatcher.registry, place_of(settings))
     finally:
         app.close()

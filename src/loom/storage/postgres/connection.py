@@ -40,7 +40,8 @@ _TOLD: Sequence[tuple[tuple[type[psycopg.Error], ...], str]] = (
     ),
     (
         (errors.ReadOnlySqlTransaction,),
-        "The database server only reads: it is a replica or in recovery. Point LOOM_DATABASE_URL at the one that writes.",
+        "The database server only reads: it is a replica or in recovery."
+        " Point LOOM_DATABASE_URL at the one that writes.",
     ),
     (
         (errors.IndexCorrupted, errors.DataCorrupted),

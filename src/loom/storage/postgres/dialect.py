@@ -31,6 +31,9 @@ TEXT_INDEXES: Sequence[str] = (
 )
 """Run once the engine's tables are there; each may run again."""
 
+CLAIMED = " FOR UPDATE SKIP LOCKED"
+"""After a query: hold its rows, and leave out those that are held."""
+
 _NAMED = re.compile(r":([a-z_][a-z0-9_]*)")
 
 

@@ -52,8 +52,14 @@ class PostgresDatabase:
     for a second connection each.
     """
 
-    def __init__(self, url: str, migrations: Sequence[Migration], settings: PostgresSettings | None = None) -> None:
-        """Connect and bring the tables up to date.
+    def __init__(
+        self,
+        url: str,
+        migrations: Sequence[Migration],
+        settings: PostgresSettings | None = None,
+        on_close: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Connect and bring the tables up to date; `on_close` is called when all connections are closed.
 
         Raises:
             StoreError: the database cannot be used; the message says what to do.
@@ -67,6 +73,7 @@ class PostgresDatabase:
         self._orgs_known: set[str] = set()
         self._scrub_wanted = threading.Event()
         self._closed = False
+        self._on_close = on_close
         with connect(url, self._settings) as connection:
             self._prepared = bring_up_to_date(connection, migrations, self._settings)
         self._pool = self._opened(self._prepared)
@@ -126,6 +133,7 @@ class PostgresDatabase:
         self._closed = True
         self._wakes.close()
         self._pool.close()
+        self._on_close()
 
     def _opened(self, prepared: Prepared) -> ConnectionPool[Connection]:
         settings = self._settings

@@ -160,9 +160,7 @@ class PostgresTextIndex:
         parts = lexemes.parts_of(lexemes.sign_of(number), text)
         common = {"org": self._org, "shelf": number, "item": item_id, "parts": len(parts)}
         for place, part in enumerate(parts):
-            self._session.run(
-                _PUT, {**common, "part": place, "token_count": part.token_count, "tokens": part.tokens}
-            )
+            self._session.run(_PUT, {**common, "part": place, "token_count": part.token_count, "tokens": part.tokens})
 
     def remove(self, shelf: Shelf, item_id: int) -> None:
         """Forget the item."""
@@ -185,7 +183,7 @@ class PostgresTextIndex:
         sign = lexemes.sign_of(number)
         phrases = _phrases(sign, query)
         terms = _terms(sign, query)
-        if not terms and not phrases or (query.required and not phrases):
+        if not phrases and (query.required or not terms):
             return ()
         size = self._size(number)
         if size.rows == 0:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from loom.storage.interface import Param, Row, Value
 from loom.storage.postgres.connection import Session
-from loom.storage.postgres.dialect import translated
+from loom.storage.postgres.dialect import CLAIMED, translated
 from loom.storage.postgres.stamps import Stamps
 from loom.storage.postgres.text_index import PostgresTextIndex
 from loom.storage.postgres.vector_index import PostgresVectorIndex
@@ -59,6 +59,11 @@ class PostgresTransaction:
     def run_many(self, sql: str, params: Iterable[Mapping[str, Value]], /) -> None:
         """Run one statement for each set of parameters."""
         self._session.run_many(translated(sql), (self._bound(one) for one in params))
+
+    def claim(self, sql: str, /, **params: Param) -> Sequence[Row]:
+        """The rows of a query on one table that no other transaction holds; they are held until this one ends."""
+        self._session.need_write("a claim")
+        return self._session.rows(self._told(sql, params) + CLAIMED, self._bound(params))
 
     def lock(self, *key: str) -> None:
         """Until this transaction ends, no other transaction gets past the same `key`.

@@ -64,7 +64,9 @@ class TrialServer:
             owner = pwd.getpwnam(self._user)
             os.chown(self._folder, owner.pw_uid, owner.pw_gid)
         if len(os.fsencode(self._folder)) > SOCKET_PATH_LENGTH_MAX:
-            raise StoreError(f"The path {self._folder} is too long for a database's socket; choose a shorter home folder.")
+            raise StoreError(
+                f"The path {self._folder} is too long for a database's socket; choose a shorter home folder."
+            )
         data = self._folder / "data"
         if not (data / "PG_VERSION").exists():
             self._run(
@@ -98,7 +100,14 @@ class TrialServer:
             command += ["-c", f"{name}={value}"]
         with (self._folder / "server.log").open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603  # the package's own program
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self._folder, user=self._user
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self._folder,
+                user=self._user,
+                # The interrupt that ends Loom must not end the database before Loom has closed it.
+                start_new_session=True,
             )
         deadline_s = time.monotonic() + START_TIMEOUT_S
         while not self._answers():

@@ -5,7 +5,7 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -135,6 +135,10 @@ class SqliteDatabase:
                 failure = error
         if failure is not None:
             raise failure
+
+    def share_wakes(self, wake: Callable[[str], None]) -> Callable[[str], None]:
+        """`wake` itself: other processes look for jobs from time to time."""
+        return wake
 
     def close(self) -> None:
         """Let transactions end, then close every file.

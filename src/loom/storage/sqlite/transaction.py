@@ -60,6 +60,11 @@ class SqliteTransaction:
         """Run one statement for each set of parameters."""
         self._session.run_many(sql, (self._bound(one) for one in params))
 
+    def claim(self, sql: str, /, **params: Param) -> Sequence[Row]:
+        """The rows of a query: nobody else can hold any, for a write transaction owns the org's file."""
+        self._session.need_write("a claim")
+        return self.rows(sql, **params)
+
     def lock(self, *key: str) -> None:
         """Nothing is left to lock: a write transaction owns the org's file."""
         self._session.need_write(f"a lock of {len(key)} words")
