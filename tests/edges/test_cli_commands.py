@@ -166,6 +166,15 @@ def test_a_failed_export_leaves_the_old_file(server: SmallServer, tmp_path: Path
     assert (target.read_text(), list(tmp_path.glob("*.unfinished"))) == ("old", [])
 
 
+def test_an_export_of_no_namespace_leaves_the_old_file(server: SmallServer, tmp_path: Path, capsys: Printed) -> None:
+    server.store.lines = []
+    target = tmp_path / "all.jsonl"
+    target.write_text("old")
+    assert loom("export", str(target), "--namespace", "shpo") == 1
+    assert "there is no namespace of this name" in capsys.readouterr().err
+    assert target.read_text() == "old"
+
+
 def test_an_open_address_needs_a_token(server: SmallServer, capsys: Printed) -> None:
     assert loom("serve", "--host", "0.0.0.0", "--port", "0") == 1  # noqa: S104  # refused, which is the point
     assert "loom token mint" in capsys.readouterr().err
