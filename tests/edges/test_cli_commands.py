@@ -17,6 +17,7 @@ from loom.edges.cli.output import show_answer, show_table
 from loom.edges.cli.problem import Problem
 from loom.edges.cli.serve import bound, shown_url
 from loom.edges.cli.shell import load_settings
+from running import free_port
 
 Printed = pytest.CaptureFixture[str]
 
@@ -95,6 +96,16 @@ def test_a_home_that_cannot_be_is_named(capsys: Printed, monkeypatch: pytest.Mon
     monkeypatch.setenv("LOOM_HOME", str(home))
     assert loom("token", "list") == 1
     assert f"The home folder is {home.absolute()} (LOOM_HOME)." in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("server")
+def test_a_bridge_without_a_home_is_one_line(capsys: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = Path("a file")
+    home.write_text("")
+    monkeypatch.setenv("LOOM_HOME", str(home / "below"))
+    monkeypatch.setenv("LOOM_PORT", str(free_port()))
+    assert loom("mcp") == 1
+    assert capsys.readouterr().err.startswith(f"loom: the home folder {(home / 'below').absolute()} (LOOM_HOME) cannot")
 
 
 def test_an_answer_shows_what_it_holds(capsys: Printed) -> None:
