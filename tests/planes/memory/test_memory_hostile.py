@@ -5,8 +5,12 @@ from typing import Any
 import pytest
 from memory_kit import of_session, refused, sweep
 
-from fakes import Core
+from fakes import ORG, Core
+from loom.access.caller import ReadScope
 from loom.errors import Denied, NotFound
+from loom.ledger.rules import Reader
+from loom.planes.memory import listing
+from loom.planes.memory.listing import Order
 
 WRITES: dict[str, dict[str, Any]] = {
     "memory.update": {"value": "changed"},
@@ -49,3 +53,29 @@ def test_an_imported_line_cannot_have_a_live_memory_purged(core: Core) -> None:
             line["ended_at"] = "2020-01-01T00:00:00Z"
     answer = core.call("memory.import", org="elsewhere", lines=lines)
     assert [(one["code"], one["reason"][:9]) for one in answer["refused"]] == [("VALIDATION", "ended_at:")]
+
+
+@pytest.mark.parametrize("order", ["memory_key", "newest"])
+def test_no_page_of_a_scan_sorts_or_walks_what_lies_before_it(core: Core, order: Order) -> None:
+    core.call("memory.set", memory_key="k", value="v")
+    reader = Reader(ReadScope.NAMESPACE, "-", "-")
+    wanted = listing.Listing(
+        "local",
+        reader,
+        core.clock(),
+        past=False,
+        prefix="",
+        memory_types=(),
+        agents=None,
+        statuses=("live",),
+        order=order,
+        test=None,
+    )
+    with core.database.transaction(ORG, write=False) as tx:
+        place = {"after_key": "a", "after_number": 1}
+        steps = tx.rows("EXPLAIN QUERY PLAN " + listing.PAGES[False, order], most=1, **place, **wanted.params())
+    plan = [str(step["detail"]) for step in steps]
+    assert "USE TEMP B-TREE FOR ORDER BY" not in plan
+    assert any(
+        step.startswith("SEARCH i USING INDEX") and step.endswith(("memory_key>?)", "version<?)")) for step in plan
+    )

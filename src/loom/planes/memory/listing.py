@@ -57,13 +57,19 @@ JOIN ledger_version v ON v.org = i.org AND v.item_id = i.item_id AND v.version =
 """
 )
 
+# Each begins where an index can seek, so that a page costs the same wherever it lies.
 AFTER_KEY = """
-    AND (:first = 1 OR i.memory_key > :after_key OR (i.memory_key = :after_key AND i.item_id > :after_number))
+    AND i.memory_key >= :after_key AND (i.memory_key > :after_key OR i.item_id > :after_number)
 ORDER BY i.memory_key, i.item_id LIMIT :most
 """
 
 AFTER_VERSION = """
-    AND (:first = 1 OR v.version < :after_number) AND :after_key = :after_key
+    AND i.version < :after_number
+ORDER BY i.version DESC LIMIT :most
+"""
+
+AFTER_PAST_VERSION = """
+    AND v.version < :after_number
 ORDER BY v.version DESC LIMIT :most
 """
 
@@ -71,7 +77,7 @@ PAGES: Mapping[tuple[bool, str], str] = {
     (False, "memory_key"): COLUMNS + NOW + AFTER_KEY,
     (True, "memory_key"): COLUMNS + AS_OF + AFTER_KEY,
     (False, "newest"): COLUMNS + NOW + AFTER_VERSION,
-    (True, "newest"): COLUMNS + AS_OF + AFTER_VERSION,
+    (True, "newest"): COLUMNS + AS_OF + AFTER_PAST_VERSION,
 }
 
 COUNTS = {False: "SELECT count(*) AS total " + NOW, True: "SELECT count(*) AS total " + AS_OF}
@@ -85,6 +91,10 @@ class After:
 
     key: str = ""
     number: int = 0
+
+
+BEFORE_ALL: Mapping[Order, After] = {"memory_key": After(), "newest": After(number=store.BEFORE_ALL)}
+"""Where each order begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +147,11 @@ class Listing:
 
 def page(tx: Transaction, listing: Listing, after: After | None, most: int) -> list[Item]:
     """The next rows, at most `most`, without the listing's `test`."""
-    rows = tx.rows(
-        PAGES[listing.past, listing.order],
-        first=int(after is None),
-        after_key=after.key if after else "",
-        after_number=after.number if after else 0,
-        most=most,
-        **listing.params(),
-    )
+    after = after or BEFORE_ALL[listing.order]
+    place: dict[str, Param] = {"after_number": after.number}
+    if listing.order == "memory_key":
+        place["after_key"] = after.key
+    rows = tx.rows(PAGES[listing.past, listing.order], most=most, **place, **listing.params())
     return [store.item_of(row) for row in rows]
 
 
