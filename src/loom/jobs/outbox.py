@@ -64,7 +64,7 @@ def enqueue(tx: Transaction, kind: str, subject: str, delay_us: int = 0) -> None
     Asking again before it is done asks for the same work, once, anew.
     """
     stamp = tx.stamp()
-    # A stamp can run ahead of the clock, which an import or a clock set right leaves behind: what is due is due at once.
+    # A stamp can run ahead of the clock, after an import or when the clock was set back; due work does not wait for it.
     run_at = stamp // 1000 + delay_us if delay_us else 0
     tx.run(ENQUEUE, kind=kind, subject=subject, generation=stamp, run_at=run_at)
 

@@ -79,3 +79,15 @@ def test_no_page_of_a_scan_sorts_or_walks_what_lies_before_it(core: Core, order:
     assert any(
         step.startswith("SEARCH i USING INDEX") and step.endswith(("memory_key>?)", "version<?)")) for step in plan
     )
+
+
+def test_an_import_cannot_move_later_versions_into_the_future(core: Core) -> None:
+    core.clock.step(hours=1)
+    core.call("memory.set", memory_key="k", value="v")
+    lines = core.call("memory.export")["lines"]
+    core.clock.step(hours=-1)
+    answer = core.call("memory.import", org="elsewhere", lines=lines)
+    assert [one["reason"][:13] for one in answer["refused"]] == ["version_text:"]
+    written = core.call("memory.set", memory_key="new", value="v", org="elsewhere")
+    now = core.clock.now.isoformat()
+    assert core.call("memory.get", memory_key="new", org="elsewhere", as_of=now)["version"] == written["version"]

@@ -24,8 +24,11 @@ NAMESPACES_MAX = 100_000
 EXPORT_CHARACTERS_MAX = 4_000_000
 """Characters of values in one answer, about; one line is always given."""
 
-AHEAD_MAX_NS = 24 * 3600 * 1_000_000_000
-"""How far ahead of the clock a version's number may be: beyond, it would push every later number up."""
+AHEAD_MAX_NS = 10 * 60 * 1_000_000_000
+"""How far ahead of the clock a version's number may be, which two clocks that are set may differ by.
+
+It pushes up every later number, and with it the times that are told of later versions.
+"""
 
 ITEMS = (
     store.COLUMNS
