@@ -246,7 +246,6 @@ def test_the_doctor_says_what_is_wrong(server: SmallServer, capsys: Printed, mon
     ("argv", "shown"),
     [
         (("claude",), "claude mcp add --transport http --scope user loom http://127.0.0.1:7777/mcp\n"),
-        (("claude", "--stdio"), "claude mcp add --scope user loom -- loom mcp\n"),
         (("codex", "--url", "http://there"), "codex mcp add loom --url http://there/mcp\n"),
         (
             ("codex", "--token"),
@@ -265,14 +264,41 @@ def test_connect_prints_a_file_without_the_token(
 ) -> None:
     monkeypatch.setenv("LOOM_TOKEN", "hush")
     assert loom("connect", "vscode", "--token") == 0
-    place, _, text = capsys.readouterr().out.partition("\n")
-    assert (place, "hush" in text) == ("# .vscode/mcp.json", False)
-    entry = json.loads(text)["servers"]["loom"]
+    said = capsys.readouterr()
+    assert (said.err, "hush" in said.out) == ("in .vscode/mcp.json:\n", False)
+    entry = json.loads(said.out)["servers"]["loom"]
     assert (entry["type"], entry["url"]) == ("http", "http://127.0.0.1:7777/mcp")
     assert loom("connect", "cursor", "--stdio", "--url", "http://there") == 0
-    entry = json.loads(capsys.readouterr().out.partition("\n")[2])["mcpServers"]["loom"]
-    assert entry == {"command": "loom", "args": ["mcp", "--url", "http://there"]}
+    entry = json.loads(capsys.readouterr().out)["mcpServers"]["loom"]
+    assert entry["args"] == ["mcp", "--url", "http://there"]
     assert server.settings == []
+
+
+@pytest.mark.parametrize("active", [True, False])
+@pytest.mark.usefixtures("server")
+def test_a_bridge_in_an_environment_is_named_in_full(
+    tmp_path: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch, active: bool
+) -> None:
+    inside = tmp_path / "an environment"
+    inside.mkdir()
+    program = inside / "loom"
+    program.write_text("")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(inside / "python"))
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setenv("PATH", str(inside) if active else "")
+    assert loom("connect", "claude", "--stdio") == 0
+    assert capsys.readouterr().out == f"claude mcp add --scope user loom -- '{program}' mcp\n"
+
+
+@pytest.mark.usefixtures("server")
+def test_a_bridge_on_the_path_is_named_alone(tmp_path: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "loom"
+    program.write_text("")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert loom("connect", "codex", "--stdio") == 0
+    assert capsys.readouterr().out == "codex mcp add loom -- loom mcp\n"
 
 
 def test_a_url_without_a_scheme_is_misuse(server: SmallServer, capsys: Printed) -> None:
