@@ -7,7 +7,7 @@ from memory_kit import of_session, refused, sweep
 
 from fakes import ORG, Core
 from loom.access.caller import ReadScope
-from loom.errors import Denied, NotFound
+from loom.errors import Denied, KeyReused, NotFound
 from loom.ledger.rules import Reader
 from loom.planes.memory import listing
 from loom.planes.memory.listing import Order
@@ -91,3 +91,33 @@ def test_an_import_cannot_move_later_versions_into_the_future(core: Core) -> Non
     written = core.call("memory.set", memory_key="new", value="v", org="elsewhere")
     now = core.clock.now.isoformat()
     assert core.call("memory.get", memory_key="new", org="elsewhere", as_of=now)["version"] == written["version"]
+
+
+@pytest.mark.parametrize("redacted", [True, False])
+def test_an_import_does_not_go_past_a_lock(core: Core, *, redacted: bool) -> None:
+    core.call("memory.set", memory_key="k", value="kept", org="elsewhere")
+    older = core.call("memory.export", org="elsewhere")["lines"]
+    core.clock.step(minutes=1)
+    core.call("memory.set", memory_key="k", value="newer", org="elsewhere")
+    newer = core.call("memory.export", org="elsewhere")["lines"]
+    core.call("memory.import", lines=older)
+    core.call("memory.lock", memory_key="k", mode="read_only")
+    lines = [erased(line) for line in newer] if redacted else newer
+    refusals = core.call("memory.import", lines=lines)["refused"]
+    assert [one["code"] for one in refusals] == ["LOCKED"]
+    assert core.call("memory.get", memory_key="k")["value"] == "kept"
+
+
+def erased(line: dict[str, Any]) -> dict[str, Any]:
+    """A line of a memory as it would be after memory.redact."""
+    if line["kind"] != "memory":
+        return line
+    gone: dict[str, Any] = {"status": "redacted", "has_value": False, "value": None, "content_sha256": "", "tags": []}
+    return {**line, "status": "redacted", "versions": [version | gone for version in line["versions"]]}
+
+
+def test_two_agents_with_one_idempotency_key_are_not_taken_for_one(core: Core) -> None:
+    core.call("memory.set", memory_key="k", value="v", agent="codex", key="1")
+    again = core.call("memory.set", memory_key="k", value="v", agent="codex", key="1", session_id="-")
+    assert again["agent"] == "codex"
+    refused(KeyReused, core.call, "memory.set", memory_key="k", value="v", agent="cursor", key="1")
