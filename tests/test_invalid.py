@@ -5,6 +5,10 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from loom import compose
+from loom.access.caller import Caller, Install, Role, Transport
+from loom.errors import Rejected
+from loom.ops import identity
 from loom.ops.invalid import rejected
 
 
@@ -59,3 +63,14 @@ def test_a_missing_field_is_told_with_the_names_that_do_not_exist() -> None:
     told = rejected(found.value, _Taken, "request", ["title", "body"])
 
     assert told.message == "name: is required; there is no field body, title"
+
+
+@pytest.mark.parametrize(
+    ("namespaces", "said"),
+    [(frozenset({"shop", "docs"}), "the token reaches: docs, shop"), (None, "namespace.list shows them")],
+)
+def test_a_missing_namespace_is_told_with_those_there_are(namespaces: frozenset[str] | None, said: str) -> None:
+    caller = Caller("token", Role.WRITER, {"org": "dev"}, namespaces)
+    op = compose.registry().named("memory.get")
+    with pytest.raises(Rejected, match=said):
+        identity.filled(op, caller, Transport(), Install(), {"memory_key": "a"})

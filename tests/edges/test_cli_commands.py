@@ -17,6 +17,7 @@ from loom.edges.cli.output import show_answer, show_table
 from loom.edges.cli.problem import Problem
 from loom.edges.cli.serve import bound, shown_url
 from loom.edges.cli.shell import load_settings
+from running import free_port
 
 Printed = pytest.CaptureFixture[str]
 
@@ -97,6 +98,16 @@ def test_a_home_that_cannot_be_is_named(capsys: Printed, monkeypatch: pytest.Mon
     assert f"The home folder is {home.absolute()} (LOOM_HOME)." in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("server")
+def test_a_bridge_without_a_home_is_one_line(capsys: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = Path("a file")
+    home.write_text("")
+    monkeypatch.setenv("LOOM_HOME", str(home / "below"))
+    monkeypatch.setenv("LOOM_PORT", str(free_port()))
+    assert loom("mcp") == 1
+    assert capsys.readouterr().err.startswith(f"loom: the home folder {(home / 'below').absolute()} (LOOM_HOME) cannot")
+
+
 def test_an_answer_shows_what_it_holds(capsys: Printed) -> None:
     show_answer({"name": "a", "note": "", "next": None, "tags": [], "on": False, "count": 0})
     assert capsys.readouterr().out.split() == ["name", "a", "on", "false", "count", "0"]
@@ -166,6 +177,15 @@ def test_a_failed_export_leaves_the_old_file(server: SmallServer, tmp_path: Path
     assert (target.read_text(), list(tmp_path.glob("*.unfinished"))) == ("old", [])
 
 
+def test_an_export_of_no_namespace_leaves_the_old_file(server: SmallServer, tmp_path: Path, capsys: Printed) -> None:
+    server.store.lines = []
+    target = tmp_path / "all.jsonl"
+    target.write_text("old")
+    assert loom("export", str(target), "--namespace", "shpo") == 1
+    assert "there is no namespace of this name" in capsys.readouterr().err
+    assert target.read_text() == "old"
+
+
 def test_an_open_address_needs_a_token(server: SmallServer, capsys: Printed) -> None:
     assert loom("serve", "--host", "0.0.0.0", "--port", "0") == 1  # noqa: S104  # refused, which is the point
     assert "loom token mint" in capsys.readouterr().err
@@ -226,7 +246,6 @@ def test_the_doctor_says_what_is_wrong(server: SmallServer, capsys: Printed, mon
     ("argv", "shown"),
     [
         (("claude",), "claude mcp add --transport http --scope user loom http://127.0.0.1:7777/mcp\n"),
-        (("claude", "--stdio"), "claude mcp add --scope user loom -- loom mcp\n"),
         (("codex", "--url", "http://there"), "codex mcp add loom --url http://there/mcp\n"),
         (
             ("codex", "--token"),
@@ -245,14 +264,41 @@ def test_connect_prints_a_file_without_the_token(
 ) -> None:
     monkeypatch.setenv("LOOM_TOKEN", "hush")
     assert loom("connect", "vscode", "--token") == 0
-    place, _, text = capsys.readouterr().out.partition("\n")
-    assert (place, "hush" in text) == ("# .vscode/mcp.json", False)
-    entry = json.loads(text)["servers"]["loom"]
+    said = capsys.readouterr()
+    assert (said.err, "hush" in said.out) == ("in .vscode/mcp.json:\n", False)
+    entry = json.loads(said.out)["servers"]["loom"]
     assert (entry["type"], entry["url"]) == ("http", "http://127.0.0.1:7777/mcp")
     assert loom("connect", "cursor", "--stdio", "--url", "http://there") == 0
-    entry = json.loads(capsys.readouterr().out.partition("\n")[2])["mcpServers"]["loom"]
-    assert entry == {"command": "loom", "args": ["mcp", "--url", "http://there"]}
+    entry = json.loads(capsys.readouterr().out)["mcpServers"]["loom"]
+    assert entry["args"] == ["mcp", "--url", "http://there"]
     assert server.settings == []
+
+
+@pytest.mark.parametrize("active", [True, False])
+@pytest.mark.usefixtures("server")
+def test_a_bridge_in_an_environment_is_named_in_full(
+    tmp_path: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch, active: bool
+) -> None:
+    inside = tmp_path / "an environment"
+    inside.mkdir()
+    program = inside / "loom"
+    program.write_text("")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(inside / "python"))
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setenv("PATH", str(inside) if active else "")
+    assert loom("connect", "claude", "--stdio") == 0
+    assert capsys.readouterr().out == f"claude mcp add --scope user loom -- '{program}' mcp\n"
+
+
+@pytest.mark.usefixtures("server")
+def test_a_bridge_on_the_path_is_named_alone(tmp_path: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "loom"
+    program.write_text("")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert loom("connect", "codex", "--stdio") == 0
+    assert capsys.readouterr().out == "codex mcp add loom -- loom mcp\n"
 
 
 def test_a_url_without_a_scheme_is_misuse(server: SmallServer, capsys: Printed) -> None:

@@ -3,12 +3,13 @@
 import asyncio
 import json
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from loom.edges.http.protocol import HEAD_BYTES_MAX, HEAD_WAIT_S, BoundedProtocol
+from loom.edges.http.protocol import HEAD_BYTES_MAX, HEAD_WAIT_S, SEND_WAIT_S, BoundedProtocol
 
 PIECE = 16 * 1024
 PIECES_MAX = 4 * HEAD_BYTES_MAX // PIECE
@@ -24,13 +25,20 @@ class Wire(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__()
         self.sent = b""
-        self.closed = False
+        self.closed = self.aborted = False
+        self.unsent_bytes = 0
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self.sent += bytes(data)
 
     def close(self) -> None:
         self.closed = True
+
+    def abort(self) -> None:
+        self.aborted = True
+
+    def get_write_buffer_size(self) -> int:
+        return self.unsent_bytes
 
     def is_closing(self) -> bool:
         return self.closed
@@ -48,11 +56,13 @@ class Loop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         super().__init__()
         self.timers: list[tuple[float, asyncio.TimerHandle]] = []
+        self.callbacks: dict[asyncio.TimerHandle, Callable[[], object]] = {}
 
     def call_later(self, delay: float, callback: Callable[..., object], *args: object, context: object = None):  # noqa: ANN201  # as the class it stands for
         del context
         handle = super().call_later(delay, callback, *args)
         self.timers.append((delay, handle))
+        self.callbacks[handle] = partial(callback, *args)
         return handle
 
 
@@ -81,6 +91,12 @@ class Line:
     def waiting(self) -> list[float]:
         """The delays of the timers that would still go off."""
         return [delay for delay, handle in self.loop.timers if not handle.cancelled()]
+
+    def set_off(self) -> None:
+        """Have the last timer go off."""
+        handle = self.loop.timers[-1][1]
+        handle.cancel()
+        self.loop.callbacks[handle]()
 
     def close(self) -> None:
         self.protocol.connection_lost(None)
@@ -150,4 +166,27 @@ def test_a_connection_that_sends_no_head_is_closed_in_time() -> None:
     assert line.waiting() == [HEAD_WAIT_S], "each byte must not begin the time anew"
     line.send(b"\r\n")
     assert line.waiting() == []
+    line.close()
+
+
+def test_a_client_that_takes_in_nothing_is_dropped_and_a_slow_one_is_not() -> None:
+    line = Line()
+    line.send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    line.wire.unsent_bytes = 1000
+    line.protocol.on_response_complete()
+    for left in (900, 899):
+        line.wire.unsent_bytes = left
+        line.set_off()
+        assert not line.wire.aborted
+    line.set_off()
+    assert line.wire.aborted
+    line.close()
+
+
+def test_an_answer_that_was_taken_in_is_not_waited_for() -> None:
+    line = Line()
+    line.send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    line.protocol.on_response_complete()
+    assert not line.wire.aborted
+    assert SEND_WAIT_S not in line.waiting()
     line.close()

@@ -242,3 +242,11 @@ def test_stop_hands_on_what_is_left(bench: Bench) -> None:
     late("note", "dev", {"number": 0})
     assert worker.stop(WAIT_S)
     assert notes.calls == [("dev", [{"number": 0}])]
+
+
+def test_work_does_not_wait_for_a_clock_that_was_set_back(bench: Bench, clock: Clock) -> None:
+    with bench.database.transaction("dev", write=True) as tx:
+        tx.outstrip(clock.nanoseconds() + 20 * 3600 * 1_000_000_000)
+    enqueue(bench, "a", "x", "y")
+    with bench.database.transaction("dev", write=True) as tx:
+        assert [job.subject for job in outbox.take(tx, clock(), 10)] == ["x", "y"]

@@ -21,7 +21,7 @@ SET generation = excluded.generation, run_at = excluded.run_at, attempts = 0, le
 DUE = """
 SELECT kind, subject, generation, attempts FROM job
 WHERE org = :org AND run_at <= :now AND leased_until <= :now
-ORDER BY run_at LIMIT :most
+ORDER BY generation LIMIT :most
 """
 
 ANY_DUE = "SELECT 1 AS one FROM job WHERE org = :org AND run_at <= :now AND leased_until <= :now LIMIT 1"
@@ -64,7 +64,9 @@ def enqueue(tx: Transaction, kind: str, subject: str, delay_us: int = 0) -> None
     Asking again before it is done asks for the same work, once, anew.
     """
     stamp = tx.stamp()
-    tx.run(ENQUEUE, kind=kind, subject=subject, generation=stamp, run_at=stamp // 1000 + delay_us)
+    # A stamp can run ahead of the clock, after an import or when the clock was set back; due work does not wait for it.
+    run_at = stamp // 1000 + delay_us if delay_us else 0
+    tx.run(ENQUEUE, kind=kind, subject=subject, generation=stamp, run_at=run_at)
 
 
 def due(tx: Transaction, now_us: int) -> bool:

@@ -170,7 +170,7 @@ def check_match(current: Item | None, if_match_sha256: str, now_us: int) -> None
     live = current is not None and current.is_live(now_us)
     now = current.head.content_sha256 if live and current is not None else ""
     if now != if_match_sha256.lower():
-        what = "it was changed meanwhile; read it again" if now else "there is no live value"
+        what = "the live value has another hash (current_sha256); read it again" if now else "there is no live value"
         raise ShaMismatch(f"if_match_sha256: {what}", field="if_match_sha256", current_sha256=now)
 
 
@@ -185,7 +185,7 @@ def check_deletable(item: Item) -> None:
     if item.lock_mode:
         raise Locked(f"the row is locked {item.lock_mode}; an admin can unlock it", lock=item.lock_mode)
     if item.pinned:
-        raise PinnedConflict("the memory is pinned; unpin it first")
+        raise PinnedConflict("the memory is pinned; unpin it first, with memory.pin and pinned=false")
 
 
 def check_kind(item: Item | None, now_us: int, *, section: bool) -> None:

@@ -4,23 +4,29 @@ import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import cast
 
-from loom.access.caller import ReadScope
 from loom.errors import AmbiguousKey, NotFound
+from loom.ledger.conditions import DELETED_VERSION_PARAMS, IS_LIVE, NOT_DELETED_VERSION, REACHED, reach_params
 from loom.ledger.rules import Attributes, Item, Place, Reader, Version, visible
 from loom.storage.interface import Param, Row, Transaction
 
 WRITERS_MAX = 50
 """How many writers of one key are looked at, the latest first."""
 
-COLUMNS = """
+SELECTED = """
 SELECT i.item_id, i.namespace, i.agent, i.user_id, i.memory_key, i.status AS item_status,
     i.expires_at AS item_expires_at, i.ended_at, i.pinned, i.lock_mode, i.lock_reason,
     v.version, v.status, v.session_id, v.run_id, v.memory_type, v.value, v.content_sha256, v.value_length,
     v.char_limit, v.tags, v.confidence, v.source_trace, v.sensitivity, v.valid_at, v.valid_to, v.expires_at,
     v.created_at
+"""
+
+JOINED = """
 FROM ledger_item i
 JOIN ledger_version v ON v.org = i.org AND v.item_id = i.item_id AND v.version = i.version
 """
+
+COLUMNS = SELECTED + JOINED
+"""Every column of an item and its latest version, for `item_of`."""
 
 EXACT = (
     COLUMNS
@@ -35,9 +41,11 @@ SEEN_WRITERS = (
     + """
 WHERE i.org = :org AND i.namespace = :namespace AND i.memory_key = :memory_key
     AND (:user_id = '-' OR i.user_id = :user_id OR i.user_id = '-')
-    AND (:any_user = 1 OR i.user_id = '-'
-        OR (i.user_id = :reader AND (:any_session = 1 OR i.session_id = :session_id)))
-    AND (:ended = 1 OR (i.status = 'live' AND (i.expires_at IS NULL OR i.expires_at > :now)))
+    AND """
+    + REACHED
+    + " AND (:ended = 1 OR "
+    + IS_LIVE
+    + """)
 ORDER BY CASE WHEN i.user_id = :user_id THEN 0 ELSE 1 END, i.version DESC LIMIT :most
 """
 )
@@ -46,8 +54,9 @@ WRITERS = (
     COLUMNS
     + """
 WHERE i.org = :org AND i.namespace = :namespace AND i.memory_key = :memory_key AND i.user_id = :user_id
-    AND (:any_user = 1 OR i.user_id = '-'
-        OR (i.user_id = :reader AND (:any_session = 1 OR i.session_id = :session_id)))
+    AND """
+    + REACHED
+    + """
 ORDER BY CASE WHEN i.status = 'live' THEN 0 ELSE 1 END, i.version DESC LIMIT :most
 """
 )
@@ -77,7 +86,9 @@ VERSION = VERSION_COLUMNS + "WHERE org = :org AND item_id = :item_id AND version
 AS_OF = (
     VERSION_COLUMNS
     + """
-WHERE org = :org AND item_id = :item_id AND created_at <= :moment AND source_trace NOT LIKE 'memory.delete_version:%'
+WHERE org = :org AND item_id = :item_id AND created_at <= :moment AND """
+    + NOT_DELETED_VERSION
+    + """
 ORDER BY version DESC LIMIT 1
 """
 )
@@ -183,11 +194,8 @@ def _seen_params(place: Place, memory_key: str, reader: Reader) -> Mapping[str, 
         "namespace": place.namespace,
         "memory_key": memory_key,
         "user_id": place.user_id,
-        "reader": reader.user_id,
-        "session_id": reader.session_id,
-        "any_user": int(reader.scope is ReadScope.NAMESPACE),
-        "any_session": int(reader.scope is not ReadScope.OWN_SESSION),
         "most": WRITERS_MAX,
+        **reach_params(reader),
     }
 
 
@@ -217,7 +225,7 @@ def version(tx: Transaction, item_id: int, number: int) -> Version | None:
 
 def as_of(tx: Transaction, item_id: int, moment_us: int) -> Version | None:
     """The version that was the latest at a moment; None when there was none yet."""
-    row = tx.row(AS_OF, item_id=item_id, moment=moment_us)
+    row = tx.row(AS_OF, item_id=item_id, moment=moment_us, **DELETED_VERSION_PARAMS)
     return None if row is None else version_of(row)
 
 

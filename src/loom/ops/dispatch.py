@@ -92,7 +92,7 @@ class Dispatcher:
         known = identity.filled(op, caller, transport, self.install, args)
         request = validated(op, known)
         scope = identity.scope_of(op, caller, known)
-        attempt = _attempt(op, caller, transport, args)
+        attempt = _attempt(op, caller, transport, args, known)
         org = SYSTEM_ORG if op.own_org else request.org
         ignored = set(args) - set(op.takes.model_fields)
         kept = self._earlier(op, org, attempt)
@@ -173,10 +173,19 @@ def dumped(op: AnyOp, answer: Any) -> dict[str, Any]:
     return body
 
 
-def _attempt(op: AnyOp, caller: Caller, transport: Transport, args: Mapping[str, Any]) -> Attempt | None:
+def _attempt(
+    op: AnyOp, caller: Caller, transport: Transport, args: Mapping[str, Any], known: Mapping[str, Any]
+) -> Attempt | None:
+    """The attempt under the key that was sent, if one was. `known` are the arguments, identity filled in.
+
+    Two agents of one token that choose the same key and body do not send the same write. The conversation
+    is left out where it was filled in: a client that sends a write again may have begun another one.
+    """
     key = transport.idempotency_key
     if key is None or op.kind is Kind.READ:
         return None
     if not op.replayable:
         raise Rejected(f"Idempotency-Key: {op.name} answers with a secret, which is not kept; send no key")
-    return idempotency.attempt(caller.principal, key, op.name, args)
+    filled_in = {"session_id"} if args.get("session_id") in identity.NOT_GIVEN else set[str]()
+    body = {name: value for name, value in known.items() if name not in filled_in}
+    return idempotency.attempt(caller.principal, key, op.name, body)

@@ -40,7 +40,7 @@ class Attempt:
         principal: who sent it; keys of two callers never meet.
         key: the caller's key.
         op: the operation's name.
-        body_sha256: the hash of the request's arguments as sent.
+        body_sha256: the hash of the request's arguments and of whose write it is.
     """
 
     principal: str

@@ -10,6 +10,9 @@ from loom.ops.text_checks import has_control
 
 NOT_GIVEN = (None, "", NONE)
 ANY_AGENT = "*"
+NAMED_MAX = 20
+"""Of a token's namespaces, how many a refusal names."""
+
 SCOPES = {scope.word: scope for scope in ReadScope}
 
 
@@ -91,7 +94,9 @@ def _check_namespace(op: AnyOp, caller: Caller, known: dict[str, Any]) -> None:
     namespace = known.get("namespace", NONE)
     if namespace == NONE:
         if op.takes.model_fields["namespace"].is_required():
-            raise Rejected("namespace: required; name one the token reaches", field="namespace")
+            reached = sorted(caller.namespaces or ())[:NAMED_MAX]
+            which = f": {', '.join(reached)}" if reached else "; namespace.list shows them"
+            raise Rejected(f"namespace: required; name one the token reaches{which}", field="namespace")
         return
     if caller.namespaces is None or namespace in caller.namespaces:
         return

@@ -5,8 +5,12 @@ from typing import Any
 import pytest
 from memory_kit import of_session, refused, sweep
 
-from fakes import Core
-from loom.errors import Denied, NotFound
+from fakes import ORG, Core
+from loom.access.caller import ReadScope
+from loom.errors import Denied, KeyReused, NotFound
+from loom.ledger.rules import Reader
+from loom.planes.memory import listing
+from loom.planes.memory.listing import Order
 
 WRITES: dict[str, dict[str, Any]] = {
     "memory.update": {"value": "changed"},
@@ -49,3 +53,71 @@ def test_an_imported_line_cannot_have_a_live_memory_purged(core: Core) -> None:
             line["ended_at"] = "2020-01-01T00:00:00Z"
     answer = core.call("memory.import", org="elsewhere", lines=lines)
     assert [(one["code"], one["reason"][:9]) for one in answer["refused"]] == [("VALIDATION", "ended_at:")]
+
+
+@pytest.mark.parametrize("order", ["memory_key", "newest"])
+def test_no_page_of_a_scan_sorts_or_walks_what_lies_before_it(core: Core, order: Order) -> None:
+    core.call("memory.set", memory_key="k", value="v")
+    reader = Reader(ReadScope.NAMESPACE, "-", "-")
+    wanted = listing.Listing(
+        "local",
+        reader,
+        core.clock(),
+        past=False,
+        prefix="",
+        memory_types=(),
+        agents=None,
+        statuses=("live",),
+        order=order,
+        test=None,
+    )
+    with core.database.transaction(ORG, write=False) as tx:
+        place = {"after_key": "a", "after_number": 1}
+        steps = tx.rows("EXPLAIN QUERY PLAN " + listing.PAGES[False, order], most=1, **place, **wanted.params())
+    plan = [str(step["detail"]) for step in steps]
+    assert "USE TEMP B-TREE FOR ORDER BY" not in plan
+    assert any(
+        step.startswith("SEARCH i USING INDEX") and step.endswith(("memory_key>?)", "version<?)")) for step in plan
+    )
+
+
+def test_an_import_cannot_move_later_versions_into_the_future(core: Core) -> None:
+    core.clock.step(hours=1)
+    core.call("memory.set", memory_key="k", value="v")
+    lines = core.call("memory.export")["lines"]
+    core.clock.step(hours=-1)
+    answer = core.call("memory.import", org="elsewhere", lines=lines)
+    assert [one["reason"][:13] for one in answer["refused"]] == ["version_text:"]
+    written = core.call("memory.set", memory_key="new", value="v", org="elsewhere")
+    now = core.clock.now.isoformat()
+    assert core.call("memory.get", memory_key="new", org="elsewhere", as_of=now)["version"] == written["version"]
+
+
+@pytest.mark.parametrize("redacted", [True, False])
+def test_an_import_does_not_go_past_a_lock(core: Core, *, redacted: bool) -> None:
+    core.call("memory.set", memory_key="k", value="kept", org="elsewhere")
+    older = core.call("memory.export", org="elsewhere")["lines"]
+    core.clock.step(minutes=1)
+    core.call("memory.set", memory_key="k", value="newer", org="elsewhere")
+    newer = core.call("memory.export", org="elsewhere")["lines"]
+    core.call("memory.import", lines=older)
+    core.call("memory.lock", memory_key="k", mode="read_only")
+    lines = [erased(line) for line in newer] if redacted else newer
+    refusals = core.call("memory.import", lines=lines)["refused"]
+    assert [one["code"] for one in refusals] == ["LOCKED"]
+    assert core.call("memory.get", memory_key="k")["value"] == "kept"
+
+
+def erased(line: dict[str, Any]) -> dict[str, Any]:
+    """A line of a memory as it would be after memory.redact."""
+    if line["kind"] != "memory":
+        return line
+    gone: dict[str, Any] = {"status": "redacted", "has_value": False, "value": None, "content_sha256": "", "tags": []}
+    return {**line, "status": "redacted", "versions": [version | gone for version in line["versions"]]}
+
+
+def test_two_agents_with_one_idempotency_key_are_not_taken_for_one(core: Core) -> None:
+    core.call("memory.set", memory_key="k", value="v", agent="codex", key="1")
+    again = core.call("memory.set", memory_key="k", value="v", agent="codex", key="1", session_id="-")
+    assert again["agent"] == "codex"
+    refused(KeyReused, core.call, "memory.set", memory_key="k", value="v", agent="cursor", key="1")

@@ -72,10 +72,10 @@ def test_what_is_exported_comes_back_the_same(core: Core) -> None:
 
 
 def test_later_stamps_are_above_imported_ones(core: Core) -> None:
-    core.clock.step(hours=20)
+    core.clock.step(minutes=9)
     made = core.call("memory.set", memory_key="k", value=1)
     lines = exported(core)
-    core.clock.step(hours=-19)
+    core.clock.step(minutes=-8)
     imported(core, lines)
     assert core.call("memory.set", memory_key="new", value=1, org=OTHER)["version"] > made["version"]
 

@@ -334,3 +334,15 @@ def test_any_unicode_is_a_label_and_a_text(core: Core, label: str) -> None:
     core.call("profile.set", label=label, value=label)
     core.call("profile.append", label=label, addition="\U0010ffff")
     assert text(core, label) == label + "\n\U0010ffff"
+
+
+def test_no_section_grows_beyond_what_can_be_held(core: Core) -> None:
+    core.call("profile.set", label="x", value="a" * 1000, char_limit=2**31 - 1)
+    longer: list[tuple[str, dict[str, Any]]] = [
+        ("profile.replace", {"old": "a", "new": "b" * 8_000}),
+        ("profile.append", {"addition": "b" * 8_000_000}),
+    ]
+    for op, fields in longer:
+        with pytest.raises(TooLong) as caught:
+            core.call(op, label="x", **fields)
+        assert caught.value.extras["char_limit"] == rules.TEXT_LENGTH_MAX

@@ -2,6 +2,10 @@
 
 import argparse
 import json
+import shlex
+import shutil
+import sys
+from pathlib import Path
 
 from loom.edges.cli.launch import server_url
 from loom.edges.cli.shell import LoadCompose, load_settings
@@ -29,7 +33,7 @@ def claude(url: str, args: argparse.Namespace) -> str:
     """A command for Claude Code."""
     if args.stdio:
         token = ' -e LOOM_TOKEN="$LOOM_TOKEN"' if args.token else ""
-        return f"claude mcp add --scope user loom{token} -- loom mcp{_to(args)}"
+        return f"claude mcp add --scope user loom{token} -- {shlex.join(bridge(args))}"
     header = ' --header "Authorization: Bearer $LOOM_TOKEN"' if args.token else ""
     return f"claude mcp add --transport http --scope user loom {url}{header}"
 
@@ -38,32 +42,48 @@ def codex(url: str, args: argparse.Namespace) -> str:
     """A command for Codex."""
     if args.stdio:
         token = ' --env LOOM_TOKEN="$LOOM_TOKEN"' if args.token else ""
-        return f"codex mcp add loom{token} -- loom mcp{_to(args)}"
+        return f"codex mcp add loom{token} -- {shlex.join(bridge(args))}"
     return f"codex mcp add loom --url {url}" + (" --bearer-token-env-var LOOM_TOKEN" if args.token else "")
 
 
 def cursor(url: str, args: argparse.Namespace) -> str:
     """A file for Cursor."""
-    return "# ~/.cursor/mcp.json\n" + _json({"mcpServers": {"loom": _entry(url, args)}})
+    _place("~/.cursor/mcp.json")
+    return _json({"mcpServers": {"loom": _entry(url, args)}})
 
 
 def vscode(url: str, args: argparse.Namespace) -> str:
     """A file for VS Code, which wants the kind of the connection named."""
     kind = {"type": "stdio" if args.stdio else "http"}
-    return "# .vscode/mcp.json\n" + _json({"servers": {"loom": kind | _entry(url, args)}})
+    _place(".vscode/mcp.json")
+    return _json({"servers": {"loom": kind | _entry(url, args)}})
+
+
+def bridge(args: argparse.Namespace) -> list[str]:
+    """The command of `loom mcp`, which the agent runs from its own folder and with its own PATH.
+
+    A `loom` beside this Python is on the PATH only while its environment is active, so it is named in full.
+    """
+    beside = Path(sys.executable).with_name("loom")
+    found = shutil.which("loom")
+    anywhere = found is not None and Path(found).parent != beside.parent
+    program = str(beside) if sys.prefix != sys.base_prefix and beside.exists() and not anywhere else "loom"
+    return [program, "mcp", *(["--url", args.url] if args.url else [])]
+
+
+def _place(name: str) -> None:
+    """Where the file belongs; beside the output, which is the file."""
+    print(f"in {name}:", file=sys.stderr)
 
 
 def _entry(url: str, args: argparse.Namespace) -> dict[str, object]:
     variable = "${env:LOOM_TOKEN}"
     if args.stdio:
-        entry: dict[str, object] = {"command": "loom", "args": ["mcp", *_to(args).split()]}
+        command, *rest = bridge(args)
+        entry: dict[str, object] = {"command": command, "args": rest}
         return entry | ({"env": {"LOOM_TOKEN": variable}} if args.token else {})
     entry = {"url": url}
     return entry | ({"headers": {"Authorization": f"Bearer {variable}"}} if args.token else {})
-
-
-def _to(args: argparse.Namespace) -> str:
-    return f" --url {args.url}" if args.url else ""
 
 
 def _json(value: object) -> str:

@@ -42,10 +42,13 @@ def run(args: argparse.Namespace, compose: LoadCompose) -> int:
 
 
 def pages(shell: Shell, scope: Mapping[str, object]) -> Iterator[Page]:
-    """Every page of memory.export, in order."""
+    """Every page of memory.export, in order; Problem when the namespace that was named does not exist."""
     cursor = ""
     while True:
         answer = shell.call("memory.export", {**scope, "limit": LINES_MAX, "cursor": cursor})
+        if not answer["lines"] and not cursor and "namespace" in scope:
+            # One that exists has at least the line that describes it.
+            raise Problem("there is no namespace of this name; `loom namespace list` shows them")
         yield answer["lines"], answer.get("total")
         cursor = answer.get("next_cursor") or ""
         if not cursor:

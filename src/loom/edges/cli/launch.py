@@ -54,13 +54,17 @@ def ensure_server(settings: Settings) -> str:
         return url
     if settings.url:
         raise Problem(f"no Loom server answers at {url}")
-    settings.home.mkdir(parents=True, exist_ok=True)
     try:
+        settings.home.mkdir(parents=True, exist_ok=True)
         with filelock.FileLock(settings.home / LOCK_NAME, timeout=START_TIMEOUT_S):
             if not answers(url):
                 _start(settings, url)
     except filelock.Timeout:
         raise Problem(f"another process is starting the server at {url} and does not come to an end") from None
+    except OSError as error:
+        raise Problem(
+            f"the home folder {settings.home} (LOOM_HOME) cannot be written: {error.strerror or error}"
+        ) from None
     return url
 
 

@@ -21,7 +21,6 @@ from loom.edges.client.drivers import Loom
 from loom.edges.http.lifecycle import Lifecycle
 from loom.ops.dispatch import Dispatcher
 from loom.ops.registry import Registry
-from loom.ops.spec import NONE
 from loom.storage.interface import StoreError
 
 
@@ -145,8 +144,8 @@ def opened(load: LoadCompose, url: str = "") -> Generator[Shell]:
     """
     settings = load_settings(url=url or None)
     if settings.url:
-        # A person at a terminal is no agent, unless a flag names one.
-        with Loom(settings.url, settings.token.get_secret_value() or None, agent=NONE) as client:
+        # A person at a terminal is no agent, unless a setting or a flag names one.
+        with Loom(settings.url, settings.token.get_secret_value() or None, agent=settings.agent) as client:
             yield Shell(client.call, composed(load).registry(), settings.url)
         return
     app = build(load, settings)

@@ -9,7 +9,8 @@ from loom.edges.cli.output import show_json, show_table
 from loom.edges.cli.shell import LoadCompose, Shell, add_common, opened
 
 ALWAYS = ("token_id", "name", "role")
-COLUMNS = ("token_id", "name", "role", "org", "namespaces", "created_at", "expires_at", "last_used_at", "revoked_at")
+DAY_LENGTH = len("2026-01-31")
+COLUMNS = ("token_id", "name", "role", "org", "namespaces", "expires_at", "last_used_at", "revoked_at")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -66,9 +67,19 @@ def _list(args: argparse.Namespace, shell: Shell) -> None:
     answer = shell.call("token.list", {})
     if args.json:
         show_json(answer)
-    else:
-        rows = answer["tokens"]
-        show_table(rows, [column for column in COLUMNS if column in ALWAYS or any(row.get(column) for row in rows)])
+        return
+    rows = [{column: _short(column, row.get(column)) for column in COLUMNS} for row in answer["tokens"]]
+    if not rows:
+        print("no tokens: calls from this machine need none", file=sys.stderr)
+        return
+    several = len({row["org"] for row in rows}) > 1
+    filled = [column for column in COLUMNS if column in ALWAYS or any(row[column] for row in rows)]
+    show_table(rows, [column for column in filled if column != "org" or several])
+
+
+def _short(column: str, value: Any) -> Any:
+    """A time as its day: the columns have to fit a terminal."""
+    return value[:DAY_LENGTH] if value and column.endswith("_at") else value
 
 
 def _revoke(args: argparse.Namespace, shell: Shell) -> None:

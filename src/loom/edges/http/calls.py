@@ -14,6 +14,7 @@ from loom.edges.http.messages import (
     body_of,
     check_media,
     header_of,
+    is_short,
     json_of,
     object_of,
     request_id_of,
@@ -21,6 +22,9 @@ from loom.edges.http.messages import (
 )
 from loom.edges.workers import Workers
 from loom.errors import MethodNotAllowed
+
+STRANGER_BODY_LENGTH_MAX = 64 * 1024
+"""Bytes of a body that are kept before it is known who sends it; asking first costs each call a thread more."""
 
 Authenticate = Callable[[str | None], Caller]
 """From the Authorization header to the caller; raises Unauthenticated. May read the store."""
@@ -57,8 +61,10 @@ class Calls:
             raise MethodNotAllowed("operations answer to POST, with the arguments as a JSON object", allow="POST")
         self.lifecycle.check()
         check_media(scope)
-        body = await body_of(scope, receive, self.body_length_max)
         authorization = authorization_of(scope)
+        if not is_short(scope, STRANGER_BODY_LENGTH_MAX):
+            await self.workers.run(lambda: self.authenticate(authorization))
+        body = await body_of(scope, receive, self.body_length_max)
         transport = transport_of(scope)
 
         def work() -> bytes:

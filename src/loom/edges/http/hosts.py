@@ -48,7 +48,7 @@ class Hosts:
             WrongOrigin: a web page of another origin sent it.
         """
         if len(hosts) != 1 or not self._admits(hosts[0].lower()):
-            raise WrongHost("this server does not answer for that host; add it to the allowed hosts")
+            raise WrongHost("this server does not answer for that host; LOOM_ALLOWED_HOSTS names further ones")
         for origin in origins:
             if not self._same_server(origin.lower(), hosts[0].lower()):
                 raise WrongOrigin("pages of this origin may not call this server; add it to the allowed origins")

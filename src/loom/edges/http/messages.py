@@ -74,6 +74,12 @@ def check_media(scope: Scope) -> None:
         raise WrongMedia("send the body uncompressed")
 
 
+def is_short(scope: Scope, length_max: int) -> bool:
+    """Whether the body has at most `length_max` bytes by its header, which the parser holds it to."""
+    declared = header_of(scope, b"content-length")
+    return declared is not None and declared.isdecimal() and int(declared[:20]) <= length_max
+
+
 async def body_of(scope: Scope, receive: Receive, length_max: int) -> bytes:
     """The whole body, at most `length_max` bytes.
 

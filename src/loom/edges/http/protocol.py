@@ -1,7 +1,8 @@
 """Bytes to requests: uvicorn's parser, with bounds that it lacks.
 
 Without them a client that needs no token could send a head that never ends,
-and have it all kept in memory, or hold a connection for good by sending none.
+and have it all kept in memory, or hold a connection for good by sending none,
+or an answer by never taking it in.
 """
 
 import asyncio
@@ -26,6 +27,10 @@ HEAD_WAIT_S = 30.0
 """From the connection, or the first byte of a further request, to the end of the head."""
 
 
+SEND_WAIT_S = 30.0
+"""How long a client may take in nothing of an answer that waits for it."""
+
+
 class BoundedProtocol(HttpToolsProtocol):
     """One connection, whose requests have a head of bounded length that comes in bounded time."""
 
@@ -40,6 +45,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._received_bytes = 0
         self._body_bytes = 0
         self._head_timer: asyncio.TimerHandle | None = None
+        self._send_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Begin to wait for the first request."""
@@ -49,6 +55,8 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait for nothing more."""
         self._stop_waiting()
+        if self._send_timer is not None:
+            self._send_timer.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -75,6 +83,11 @@ class BoundedProtocol(HttpToolsProtocol):
         self._body_bytes += len(body)
         super().on_body(body)
 
+    def on_response_complete(self) -> None:
+        """The answer is handed over, but perhaps not taken in."""
+        super().on_response_complete()
+        self._await_sent()
+
     def send_400_response(self, msg: str) -> None:
         """Refuse what is no HTTP, in the shape of every other error."""
         del msg
@@ -93,6 +106,20 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._head_timer is not None:
             self._head_timer.cancel()
             self._head_timer = None
+
+    def _await_sent(self) -> None:
+        if self._send_timer is not None:
+            self._send_timer.cancel()
+        unsent_bytes = self.transport.get_write_buffer_size()
+        if unsent_bytes:
+            self._send_timer = self.loop.call_later(SEND_WAIT_S, self._check_sent, unsent_bytes)
+
+    def _check_sent(self, before_bytes: int) -> None:
+        """Drop a client that took in nothing since; to close would wait for it without end."""
+        if self.transport.get_write_buffer_size() < before_bytes:
+            self._await_sent()
+        else:
+            self.transport.abort()
 
     def _refuse(self, error: LoomError) -> None:
         """Answer and close; nothing of the request reaches the app."""

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal, cast
 
-from loom.access.caller import ReadScope
 from loom.ledger import store
+from loom.ledger.conditions import DELETED_VERSION_PARAMS, NOT_DELETED_VERSION, VERSION_REACHED, reach_params
 from loom.ledger.rules import Item, Reader
 from loom.storage.interface import Param, Row, Transaction
 
@@ -14,28 +14,20 @@ SCAN_ROWS = 500
 SCAN_ROWS_MAX = 50_000
 """Rows looked at by one call whose filter SQL cannot apply (tags, contains); beyond, the count is a floor."""
 
-COLUMNS = """
-SELECT i.item_id, i.namespace, i.agent, i.user_id, i.memory_key, i.status AS item_status,
-    i.expires_at AS item_expires_at, i.ended_at, i.pinned, i.lock_mode, i.lock_reason,
-    v.version, v.status, v.session_id, v.run_id, v.memory_type, v.value, v.content_sha256, v.value_length,
-    v.char_limit, v.tags, v.confidence, v.source_trace, v.sensitivity, v.valid_at, v.valid_to, v.expires_at,
-    v.created_at
-"""
-
-FILTER = """
+FILTER = (
+    """
 WHERE i.org = :org AND i.namespace = :namespace
-    AND (:any_user = 1 OR i.user_id = '-'
-        OR (i.user_id = :reader AND (:any_session = 1 OR v.session_id = :session_id)))
+    AND """
+    + VERSION_REACHED
+    + """
     AND ((:any_type = 1 AND v.memory_type <> 'profile') OR v.memory_type IN (:memory_types))
     AND (:any_agent = 1 OR i.agent IN (:agents))
     AND substr(i.memory_key, 1, :prefix_length) = :prefix
 """
+)
 
 NOW = (
-    """
-FROM ledger_item i
-JOIN ledger_version v ON v.org = i.org AND v.item_id = i.item_id AND v.version = i.version
-"""
+    store.JOINED
     + FILTER
     + """
     AND CASE WHEN i.status = 'live' AND i.expires_at IS NOT NULL AND i.expires_at <= :now
@@ -49,29 +41,36 @@ FROM ledger_item i
 JOIN ledger_version v ON v.org = i.org AND v.item_id = i.item_id AND v.version = (
     SELECT max(w.version) FROM ledger_version w
     WHERE w.org = i.org AND w.item_id = i.item_id AND w.created_at <= :now
-        AND w.source_trace NOT LIKE 'memory.delete_version:%')
-"""  # noqa: S608  # the parts are constants
+        AND """  # noqa: S608  # the parts are constants
+    + NOT_DELETED_VERSION
+    + ")"
     + FILTER
     + """
     AND v.value IS NOT NULL AND (v.expires_at IS NULL OR v.expires_at > :now) AND 'live' IN (:statuses)
 """
 )
 
+# Each begins where an index can seek, so that a page costs the same wherever it lies.
 AFTER_KEY = """
-    AND (:first = 1 OR i.memory_key > :after_key OR (i.memory_key = :after_key AND i.item_id > :after_number))
+    AND i.memory_key >= :after_key AND (i.memory_key > :after_key OR i.item_id > :after_number)
 ORDER BY i.memory_key, i.item_id LIMIT :most
 """
 
 AFTER_VERSION = """
-    AND (:first = 1 OR v.version < :after_number) AND :after_key = :after_key
+    AND i.version < :after_number
+ORDER BY i.version DESC LIMIT :most
+"""
+
+AFTER_PAST_VERSION = """
+    AND v.version < :after_number
 ORDER BY v.version DESC LIMIT :most
 """
 
 PAGES: Mapping[tuple[bool, str], str] = {
-    (False, "memory_key"): COLUMNS + NOW + AFTER_KEY,
-    (True, "memory_key"): COLUMNS + AS_OF + AFTER_KEY,
-    (False, "newest"): COLUMNS + NOW + AFTER_VERSION,
-    (True, "newest"): COLUMNS + AS_OF + AFTER_VERSION,
+    (False, "memory_key"): store.SELECTED + NOW + AFTER_KEY,
+    (True, "memory_key"): store.SELECTED + AS_OF + AFTER_KEY,
+    (False, "newest"): store.SELECTED + NOW + AFTER_VERSION,
+    (True, "newest"): store.SELECTED + AS_OF + AFTER_PAST_VERSION,
 }
 
 COUNTS = {False: "SELECT count(*) AS total " + NOW, True: "SELECT count(*) AS total " + AS_OF}
@@ -85,6 +84,10 @@ class After:
 
     key: str = ""
     number: int = 0
+
+
+BEFORE_ALL: Mapping[Order, After] = {"memory_key": After(), "newest": After(number=store.BEFORE_ALL)}
+"""Where each order begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,15 +119,12 @@ class Listing:
     test: Callable[[Item], bool] | None
 
     def params(self) -> Mapping[str, Param]:
-        """The parameters of `FILTER`."""
-        reader = self.reader
+        """The parameters of `NOW` and `AS_OF`."""
         return {
             "namespace": self.namespace,
             "now": self.moment_us,
-            "any_user": int(reader.scope is ReadScope.NAMESPACE),
-            "any_session": int(reader.scope is not ReadScope.OWN_SESSION),
-            "reader": reader.user_id,
-            "session_id": reader.session_id,
+            **reach_params(self.reader),
+            **DELETED_VERSION_PARAMS,
             "any_type": int(not self.memory_types),
             "memory_types": list(self.memory_types) or [""],
             "any_agent": int(self.agents is None),
@@ -137,14 +137,11 @@ class Listing:
 
 def page(tx: Transaction, listing: Listing, after: After | None, most: int) -> list[Item]:
     """The next rows, at most `most`, without the listing's `test`."""
-    rows = tx.rows(
-        PAGES[listing.past, listing.order],
-        first=int(after is None),
-        after_key=after.key if after else "",
-        after_number=after.number if after else 0,
-        most=most,
-        **listing.params(),
-    )
+    after = after or BEFORE_ALL[listing.order]
+    place: dict[str, Param] = {"after_number": after.number}
+    if listing.order == "memory_key":
+        place["after_key"] = after.key
+    rows = tx.rows(PAGES[listing.past, listing.order], most=most, **place, **listing.params())
     return [store.item_of(row) for row in rows]
 
 

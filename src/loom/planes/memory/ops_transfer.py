@@ -24,8 +24,11 @@ NAMESPACES_MAX = 100_000
 EXPORT_CHARACTERS_MAX = 4_000_000
 """Characters of values in one answer, about; one line is always given."""
 
-AHEAD_MAX_NS = 24 * 3600 * 1_000_000_000
-"""How far ahead of the clock a version's number may be: beyond, it would push every later number up."""
+AHEAD_MAX_NS = 10 * 60 * 1_000_000_000
+"""How far ahead of the clock a version's number may be, which two clocks that are set may differ by.
+
+It pushes up every later number, and with it the times that are told of later versions.
+"""
 
 ITEMS = (
     store.COLUMNS
@@ -255,14 +258,14 @@ def import_memory(ctx: Context, line: MemoryLine) -> bool:
     number = rules.version_number(line.version_text)
     item_id = ledger.item_id_of(line.memory_id) or 0
     largest = max(item_id, number, *(version.version for version in versions))
-    if largest > ctx.now_us * 1000 + AHEAD_MAX_NS:
-        raise Rejected("version_text: lies in the future; is the clock right?", field="version_text")
+    check_not_ahead(ctx, largest)
     there = same_row(ctx, line, item_id)
     if there is not None and there.status == REDACTED:
         if line.status == REDACTED:
             return False
         raise Rejected("memory_id: the memory was redacted here, and stays so", field="memory_id")
     if there is not None and line.status == REDACTED and number >= there.head.version:
+        ledger.check_deletable(there)
         writes.redact(ctx.tx, there)
         return True
     known = numbers_there(ctx, item_id, versions) if there else frozenset[int]()
@@ -271,6 +274,8 @@ def import_memory(ctx: Context, line: MemoryLine) -> bool:
     head = next((version for version in versions if version.version == number), None)
     if newer and head is None:
         raise Rejected("versions: the latest one is not here; import the lines in their order", field="versions")
+    if newer:
+        ledger.check_writable(there)
     item = lines.item_of(line, head) if newer and head is not None else None
     if not new and not newer:
         return False
@@ -283,6 +288,12 @@ def import_memory(ctx: Context, line: MemoryLine) -> bool:
             writes.supersede(ctx.tx, there)
         writes.insert_item(ctx.tx, there, item)
     return True
+
+
+def check_not_ahead(ctx: Context, number: int) -> None:
+    """Rejected when a version's number lies too far ahead of the clock."""
+    if number > ctx.now_us * 1000 + AHEAD_MAX_NS:
+        raise Rejected("version_text: lies in the future; is the clock right?", field="version_text")
 
 
 def same_row(ctx: Context, line: MemoryLine, item_id: int) -> Item | None:

@@ -113,7 +113,7 @@ def check_expiry(item: Item | None, expires_at: int | None) -> None:
     if item.lock_mode:
         raise Locked(f"the row is locked {item.lock_mode} and cannot be made to expire", lock=item.lock_mode)
     if item.pinned:
-        raise PinnedConflict("the memory is pinned and cannot be made to expire; unpin it first", field="ttl_seconds")
+        raise PinnedConflict("the memory is pinned and does not expire; unpin it with memory.pin", field="ttl_seconds")
 
 
 def check_version_deletable(item: Item, version: Version | None, older: Version | None) -> Version:

@@ -5,29 +5,33 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from loom.access.caller import ReadScope
 from loom.canonical import Json
 from loom.ledger import store
+from loom.ledger.conditions import REACHED, SEARCHED, reach_params
 from loom.ledger.rules import Item, Reader, Version
 from loom.storage.interface import Param, Transaction
 
-VISIBLE = """
-i.org = :org AND i.namespace IN (:namespaces)
-    AND i.status = 'live' AND (i.expires_at IS NULL OR i.expires_at > :now)
-    AND i.sensitivity = 'normal' AND i.memory_type <> 'profile'
-    AND (:any_user = 1 OR i.user_id = '-'
-        OR (i.user_id = :reader AND (:any_session = 1 OR i.session_id = :session_id)))
+VISIBLE = (
+    """
+i.org = :org AND i.namespace IN (:namespaces) AND i.memory_type <> 'profile'
+    AND """
+    + SEARCHED
+    + " AND "
+    + REACHED
+    + """
     AND (:any_type = 1 OR i.memory_type IN (:memory_types))
     AND (:any_agent = 1 OR i.agent IN (:agents))
 """
+)
 
 BY_IDS = store.COLUMNS + "WHERE " + VISIBLE + " AND i.item_id IN (:ids)"
 
 ALLOWED = (
     """
-SELECT i.item_id, v.tags, COALESCE(v.valid_at, v.created_at) AS at FROM ledger_item i
-JOIN ledger_version v ON v.org = i.org AND v.item_id = i.item_id AND v.version = i.version
-WHERE """
+SELECT i.item_id, v.tags, COALESCE(v.valid_at, v.created_at) AS at
+"""
+    + store.JOINED
+    + "WHERE "
     + VISIBLE
 )
 
@@ -64,14 +68,10 @@ class Filter:
 
     def params(self) -> Mapping[str, Param]:
         """The parameters of `VISIBLE`; tags are checked on the rows."""
-        reader = self.reader
         return {
             "namespaces": list(self.namespaces),
             "now": self.now_us,
-            "any_user": int(reader.scope is ReadScope.NAMESPACE),
-            "any_session": int(reader.scope is not ReadScope.OWN_SESSION),
-            "reader": reader.user_id,
-            "session_id": reader.session_id,
+            **reach_params(self.reader),
             "any_type": int(not self.memory_types),
             "memory_types": list(self.memory_types) or [""],
             "any_agent": int(self.agents is None),

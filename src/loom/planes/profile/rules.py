@@ -11,7 +11,7 @@ NEW = Attributes(memory_type=PROFILE, char_limit=CHAR_LIMIT_DEFAULT)
 """What a section that nobody described is like."""
 
 TEXT_LENGTH_MAX = 8_000_000
-"""Characters of a section without a cap of its own, once encoded."""
+"""Characters of any section, once encoded, whatever its own cap: a text grows by pieces, and has to be held whole."""
 
 
 def text_of(section: Item) -> str:
@@ -87,7 +87,7 @@ def escaped_length(text: str) -> int:
 
 def _check_room(escaped: int, attributes: Attributes, field: str) -> None:
     """TooLong, which names `field`, when a text of `escaped` characters, quotes not counted, has no room."""
-    limit = TEXT_LENGTH_MAX if attributes.char_limit is None else attributes.char_limit
+    limit = min(TEXT_LENGTH_MAX, attributes.char_limit or TEXT_LENGTH_MAX)
     if escaped + 2 > limit:
         raise TooLong(
             f"{field}: the section would have {escaped + 2} characters when encoded, its cap is {limit}; "

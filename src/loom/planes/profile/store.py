@@ -3,22 +3,29 @@
 from collections.abc import Sequence
 from typing import cast
 
-from loom.access.caller import ReadScope
 from loom.ledger import store
-from loom.ledger.rules import HIGH, LIVE, NORMAL, PROFILE, Item, Place, Reader
+from loom.ledger.conditions import REACHED, SEARCHED, reach_params
+from loom.ledger.rules import HIGH, Item, Place, Reader
 from loom.storage.interface import Transaction
 
 SECTIONS_MAX = 1000
 """Sections that one render reads; what is beyond is left out and named as degraded."""
 
+SERVED = (
+    """
+i.org = :org AND i.namespace = :namespace AND i.memory_type = 'profile'
+    AND """
+    + SEARCHED
+    + " AND "
+    + REACHED
+)
+
 SECTIONS = (
     store.COLUMNS
+    + "WHERE "
+    + SERVED
     + """
-WHERE i.org = :org AND i.namespace = :namespace AND i.memory_type = :profile AND i.status = :live
-    AND i.sensitivity = :normal AND (i.expires_at IS NULL OR i.expires_at > :now)
     AND (:any_agent = 1 OR i.agent = :agent)
-    AND (:any_user = 1 OR i.user_id = '-'
-        OR (i.user_id = :user_id AND (:any_session = 1 OR i.session_id = :session_id)))
     AND (:any_label = 1 OR i.memory_key IN (:labels))
 ORDER BY i.memory_key, i.agent, i.user_id LIMIT :most
 """
@@ -27,13 +34,9 @@ ORDER BY i.memory_key, i.agent, i.user_id LIMIT :most
 VISIBLE_MAX = 10_000
 """Sections among which a narrow reader's search looks."""
 
-VISIBLE_IDS = """
-SELECT i.item_id FROM ledger_item i
-WHERE i.org = :org AND i.namespace = :namespace AND i.memory_type = :profile AND i.status = :live
-    AND i.sensitivity = :normal AND (i.expires_at IS NULL OR i.expires_at > :now)
-    AND (i.user_id = '-' OR (i.user_id = :user_id AND (:any_session = 1 OR i.session_id = :session_id)))
-ORDER BY i.item_id LIMIT :most
-"""
+VISIBLE_IDS = (
+    "SELECT i.item_id FROM ledger_item i WHERE " + SERVED + " ORDER BY i.item_id LIMIT :most"  # noqa: S608  # constants
+)
 
 
 def held(tx: Transaction, place: Place, label: str) -> Item | None:
@@ -61,19 +64,13 @@ def sections(
     rows = tx.rows(
         SECTIONS,
         namespace=namespace,
-        profile=PROFILE,
-        live=LIVE,
-        normal=NORMAL,
         now=now_us,
         any_agent=int(agent is None),
         agent=agent or "",
-        any_user=int(reader.scope is ReadScope.NAMESPACE),
-        any_session=int(reader.scope is not ReadScope.OWN_SESSION),
-        user_id=reader.user_id,
-        session_id=reader.session_id,
         any_label=int(labels is None),
         labels=list(labels or ()),
         most=SECTIONS_MAX + 1,
+        **reach_params(reader),
     )
     # Engines order text by rules of their own; the order of code points is the same everywhere.
     return sorted(map(store.item_of, rows), key=place_in_order)
@@ -81,18 +78,7 @@ def sections(
 
 def visible_ids(tx: Transaction, namespace: str, reader: Reader, now_us: int) -> list[int]:
     """The sections that a reader of one user or session may see."""
-    rows = tx.rows(
-        VISIBLE_IDS,
-        namespace=namespace,
-        profile=PROFILE,
-        live=LIVE,
-        normal=NORMAL,
-        now=now_us,
-        any_session=int(reader.scope is not ReadScope.OWN_SESSION),
-        user_id=reader.user_id,
-        session_id=reader.session_id,
-        most=VISIBLE_MAX,
-    )
+    rows = tx.rows(VISIBLE_IDS, namespace=namespace, now=now_us, most=VISIBLE_MAX, **reach_params(reader))
     return [cast("int", row["item_id"]) for row in rows]
 
 
