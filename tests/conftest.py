@@ -29,7 +29,7 @@ def postgres() -> Iterator[TestServer]:
         yield server
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
 def database(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Database]:
     """An empty store of each kind whose stamps follow the test's clock."""
     migrations = from_package("loom")

@@ -2,6 +2,7 @@
 
 import copy
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -148,8 +149,10 @@ def test_empty_where_a_text_is_needed(server: Server, examples: dict[str, Any]) 
     refused(server, "search.query", {**base_of(by_name["search.query"], examples), "query": " \n\t "}, "query")
 
 
-def test_every_example_works_and_unknown_fields_are_named(examples: dict[str, Any], tmp_path: Path) -> None:
-    with running(tmp_path / "home", embedder="hashing") as own:
+def test_every_example_works_and_unknown_fields_are_named(
+    examples: dict[str, Any], tmp_path: Path, store: Mapping[str, str]
+) -> None:
+    with running(tmp_path / "home", embedder="hashing", **store) as own:
         every = capabilities(own)
         for op in sorted(every, key=lambda op: op["name"] == "token.mint"):  # which ends access without a token
             example_holds(own, op, examples)

@@ -1,6 +1,7 @@
 """Nothing acknowledged is lost when the process dies, and the indexes agree with the rows."""
 
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 
 import httpx
@@ -29,10 +30,10 @@ def write_until_dead(server: Server, acknowledged: dict[str, str], first: int) -
             number += WRITERS
 
 
-def test_kill_during_writes_loses_nothing_acknowledged(tmp_path: Path) -> None:
+def test_kill_during_writes_loses_nothing_acknowledged(tmp_path: Path, store: Mapping[str, str]) -> None:
     acknowledged: dict[str, str] = {}
     for turn in range(ROUNDS):
-        with running(tmp_path / "home") as server:
+        with running(tmp_path / "home", **store) as server:
             first = turn * 100_000
             threads = [
                 threading.Thread(target=write_until_dead, args=(server, acknowledged, first + writer))
@@ -47,7 +48,7 @@ def test_kill_during_writes_loses_nothing_acknowledged(tmp_path: Path) -> None:
             for thread in threads:
                 thread.join(30)
     assert len(acknowledged) >= ROUNDS * 30
-    with running(tmp_path / "home") as server:
+    with running(tmp_path / "home", **store) as server:
         for key, word in acknowledged.items():
             got = server.call("memory.get", namespace="crash", agent="a", memory_key=key)
             assert got["found"], key
@@ -60,9 +61,9 @@ def test_kill_during_writes_loses_nothing_acknowledged(tmp_path: Path) -> None:
         assert server.call("ops.health")["status"] == "ok"
 
 
-def test_a_second_server_on_the_same_store_shares_it(tmp_path: Path) -> None:
+def test_a_second_server_on_the_same_store_shares_it(tmp_path: Path, store: Mapping[str, str]) -> None:
     home = tmp_path / "home"
-    with running(home) as one, running(home) as two:
+    with running(home, **store) as one, running(home, **store) as two:
         one.call("memory.set", namespace="n", agent="a", memory_key="k", value="written by the first zebraword")
         found = two.call("search.query", namespace="n", query="zebraword")
         assert [hit["memory_key"] for hit in found["memory"]["results"]] == ["k"]
@@ -74,9 +75,9 @@ def test_a_second_server_on_the_same_store_shares_it(tmp_path: Path) -> None:
         assert two.call("search.query", namespace="n", query="zebraword")["memory"]["results"] == []
 
 
-def test_a_stop_finishes_what_was_begun_and_exits_cleanly(tmp_path: Path) -> None:
-    with running(tmp_path / "home") as server:
+def test_a_stop_finishes_what_was_begun_and_exits_cleanly(tmp_path: Path, store: Mapping[str, str]) -> None:
+    with running(tmp_path / "home", **store) as server:
         server.call("memory.set", namespace="n", agent="a", memory_key="k", value="v")
         assert server.stop() == 0
-    with running(tmp_path / "home") as again:
+    with running(tmp_path / "home", **store) as again:
         assert again.call("memory.get", namespace="n", agent="a", memory_key="k")["value"] == "v"

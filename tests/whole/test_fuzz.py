@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,9 @@ from running import running
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
-def test_no_request_ends_in_a_500(tmp_path: Path) -> None:
+def test_no_request_ends_in_a_500(tmp_path: Path, store: Mapping[str, str]) -> None:
     with running(
-        tmp_path / "home", embedder="hashing", reads_per_minute="1000000", writes_per_minute="1000000"
+        tmp_path / "home", embedder="hashing", reads_per_minute="1000000", writes_per_minute="1000000", **store
     ) as server:
         # The first token ends access without one, which would hide all operations from the fuzzer.
         token = server.call("token.mint", name="fuzz", role="admin")["token"]

@@ -5,7 +5,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,10 +75,10 @@ class Reach:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def world(tmp_path_factory: pytest.TempPathFactory, module_store: Mapping[str, str]) -> Iterator[World]:
     home = tmp_path_factory.mktemp("isolation") / "home"
     fast = {"embedder": "hashing", "reads_per_minute": "1000000", "writes_per_minute": "1000000"}
-    with running(home, **fast) as server:
+    with running(home, **fast, **module_store) as server:
         rows: list[Row] = []
         ids: list[str] = []
         for number, (org, space, user, session) in enumerate(itertools.product(ORGS, NAMESPACES, USERS, SESSIONS)):
@@ -88,13 +88,14 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
             server.call("profile.set", **whose, label=f"about {session}", value=f"shared word {section}")
             ids.append(made["memory_id"])
             rows += [Row(memory, org, space, user, session), Row(section, org, space, user, session)]
-        yield World(server, tuple(rows), {org: minted_here(home, org) for org in ORGS}, tuple(ids))
+        yield World(server, tuple(rows), {org: minted_here(home, org, module_store) for org in ORGS}, tuple(ids))
 
 
-def minted_here(home: Path, org: str) -> str:
+def minted_here(home: Path, org: str, store: Mapping[str, str]) -> str:
     """An admin token minted at the store itself, as its owner does."""
     command = [sys.executable, "-m", "loom", "token", "mint", "admin", "--role", "admin", "--org", org, "--json"]
-    run = subprocess.run(command, env={"LOOM_HOME": str(home)}, capture_output=True, text=True, timeout=60, check=False)
+    environment = {"LOOM_HOME": str(home)} | {f"LOOM_{name.upper()}": value for name, value in store.items()}
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert run.returncode == 0, run.stderr
     return json.loads(run.stdout)["token"]
 

@@ -115,9 +115,7 @@ def build(load: LoadCompose, settings: Settings) -> App:
     try:
         return composed(load).build(settings)
     except StoreError as error:
-        raise Problem(
-            f"{error} The store is {place_of(settings)}; the home folder is {settings.home} (LOOM_HOME)."
-        ) from error
+        raise Problem(f"{error} The home folder is {settings.home} (LOOM_HOME).") from error
 
 
 @dataclass(frozen=True, slots=True)
