@@ -29,21 +29,29 @@ def postgres() -> Iterator[TestServer]:
         yield server
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
-def database(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Database]:
-    """An empty store of each kind whose stamps follow the test's clock."""
+@pytest.fixture
+def sqlite_database(tmp_path: Path, clock: Clock) -> Iterator[Database]:
+    """An empty embedded store whose stamps follow the test's clock."""
+    settings = SqliteSettings(synchronous="NORMAL", clock_ns=clock.nanoseconds)
+    made = SqliteDatabase(tmp_path / "store", from_package("loom"), settings)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def postgres_database(postgres: TestServer, clock: Clock) -> Iterator[Database]:
+    """An empty store in PostgreSQL whose stamps follow the test's clock."""
     migrations = from_package("loom")
-    if request.param == "sqlite":
-        settings = SqliteSettings(synchronous="NORMAL", clock_ns=clock.nanoseconds)
-        made: Database = SqliteDatabase(tmp_path / "store", migrations, settings)
-        yield made
-        made.close()
-        return
-    server: TestServer = request.getfixturevalue("postgres")
-    with server.migrated(migrations) as url:
+    with postgres.migrated(migrations) as url:
         made = PostgresDatabase(url, migrations, PostgresSettings(clock_ns=clock.nanoseconds))
         yield made
         made.close()
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
+def database(request: pytest.FixtureRequest) -> Database:
+    """An empty store of each kind; PostgreSQL's is left out of the quick tests, where tests/storage stands for it."""
+    return request.getfixturevalue(f"{request.param}_database")
 
 
 @pytest.fixture

@@ -51,7 +51,13 @@ _TOLD: Sequence[tuple[tuple[type[psycopg.Error], ...], str]] = (
 
 LOST = "The database cannot be reached or ended the connection. Nothing was kept; try again."
 LOST_AT_COMMIT = "The database did not confirm this write; read it back before trying again."
-FAULTS = (psycopg.OperationalError, errors.ReadOnlySqlTransaction, errors.DataCorrupted, errors.IndexCorrupted)
+FAULTS = (
+    psycopg.OperationalError,
+    errors.ReadOnlySqlTransaction,
+    errors.IdleInTransactionSessionTimeout,
+    errors.DataCorrupted,
+    errors.IndexCorrupted,
+)
 """What psycopg raises when the server, not the program, is at fault."""
 
 

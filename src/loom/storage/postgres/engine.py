@@ -38,7 +38,10 @@ CLOSED = "The store is closed."
 _BEGIN_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT set_config('loom.org', %s, true)"
 _BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT set_config('loom.org', %s, true)"
 _UNDO = "ROLLBACK; SELECT pg_advisory_unlock_all()"
-_NOTE_ORG = "INSERT INTO store_org (org) VALUES (%(org)s) ON CONFLICT (org) DO NOTHING"
+_NOTE_ORG = (
+    "BEGIN; SELECT set_config('loom.org', %(org)s, true);"
+    " INSERT INTO store_org (org) VALUES (%(org)s) ON CONFLICT (org) DO NOTHING; COMMIT"
+)
 _ORGS = "SELECT org FROM store_org WHERE org <> :org"
 
 _LOG = logging.getLogger(__name__)
@@ -167,8 +170,6 @@ class PostgresDatabase:
         connection = self._begin(org, write=write)
         session = Session(connection, write=write)
         try:
-            if write:
-                self._note_org(session, org)
             yield PostgresTransaction(
                 org,
                 session,
@@ -184,8 +185,6 @@ class PostgresDatabase:
             raise
         finally:
             self._pool.putconn(connection)
-        if write:
-            self._orgs_known.add(org)
 
     def _begin(self, org: str, *, write: bool) -> Connection:
         """A connection with a begun transaction.
@@ -193,10 +192,9 @@ class PostgresDatabase:
         A connection can have been lost while it lay in the pool, for instance when the server was
         started anew. Nothing has run yet, so once the pool has looked through its connections it is tried again.
         """
-        begin = literal(_BEGIN_WRITE if write else _BEGIN_READ)
         connection = self._taken()
         try:
-            ClientCursor(connection).execute(begin, [org])
+            self._begin_on(connection, org, write=write)
         except psycopg.OperationalError:
             self._pool.putconn(connection)
             self._pool.check()
@@ -204,11 +202,16 @@ class PostgresDatabase:
             return connection
         connection = self._taken()
         try:
-            ClientCursor(connection).execute(begin, [org])
+            self._begin_on(connection, org, write=write)
         except psycopg.OperationalError as error:
             self._pool.putconn(connection)
             raise store_error(error) from error
         return connection
+
+    def _begin_on(self, connection: Connection, org: str, *, write: bool) -> None:
+        if write:
+            self._note_org(connection, org)
+        ClientCursor(connection).execute(literal(_BEGIN_WRITE if write else _BEGIN_READ), [org])
 
     def _taken(self) -> Connection:
         self._check_open()
@@ -233,15 +236,17 @@ class PostgresDatabase:
             connection.execute("COMMIT")
         except RACES as error:
             raise Raced("another transaction won") from error
-        except psycopg.OperationalError as error:
+        except FAULTS as error:
             raise StoreError(LOST_AT_COMMIT if write else LOST) from error
 
-    def _note_org(self, session: Session, org: str) -> None:
+    def _note_org(self, connection: Connection, org: str) -> None:
+        """Note an org that is written to; at once, so that its first writers do not wait for each other."""
         if org in self._orgs_known:
             return
+        ClientCursor(connection).execute(literal(_NOTE_ORG), {"org": org})
         if len(self._orgs_known) >= ORGS_KNOWN_MAX:
             self._orgs_known.clear()
-        session.cells(_NOTE_ORG, {"org": org})
+        self._orgs_known.add(org)
 
     def _check_alone(self) -> None:
         if getattr(self._in_block, "active", False):
