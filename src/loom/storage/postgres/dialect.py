@@ -70,10 +70,7 @@ def session_settings(settings: PostgresSettings, path: str) -> str:
 
 def approximate_search(width: int) -> str:
     """Settings, for one transaction, of a search through a vector index."""
-    return (
-        f"SET LOCAL hnsw.iterative_scan TO relaxed_order; SET LOCAL hnsw.ef_search TO {int(width)};"
-        " SET LOCAL enable_seqscan TO off; SET LOCAL enable_sort TO off"
-    )
+    return f"SET LOCAL hnsw.iterative_scan TO relaxed_order; SET LOCAL hnsw.ef_search TO {int(width)}"
 
 
 def vector_index_name(shelf_id: int, space_id: int) -> str:
