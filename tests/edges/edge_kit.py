@@ -79,6 +79,9 @@ class MemoryTransaction:
         self.kept[(self.org, params.get("principal"), params["key"])] = cast("Row", params)
         return 1
 
+    def send(self, sql: str, /, **params: Param) -> None:
+        self.run(sql, **params)
+
     def run_many(self, sql: str, params: Iterable[Mapping[str, Value]], /) -> None:
         for one in params:
             self.run(sql, **one)

@@ -2,14 +2,15 @@
 
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import cast
 
 import psycopg
 import pytest
-from store_kit import COUNT, INSERT, MIGRATIONS, ORG, WAIT_S, Refused, add, count, together
+from store_kit import COUNT, INSERT, MIGRATIONS, ORG, WAIT_S, add, count, together, undone
 
-from loom.storage.interface import Raced, StoreError
+from loom.storage.interface import Database, Raced, StoreError, Transaction
 from loom.storage.postgres.engine import PostgresDatabase
 from loom.storage.postgres.settings import PostgresSettings
 from loom.storage.postgres.trial import TrialServer
@@ -25,6 +26,23 @@ def database(postgres_url: str) -> Iterator[PostgresDatabase]:
     opened = PostgresDatabase(postgres_url, MIGRATIONS)
     yield opened
     opened.close()
+
+
+Step = Callable[[Transaction], object]
+
+
+def insertion(item_id: int) -> Step:
+    return lambda tx: tx.run(INSERT, id=item_id, body="x")
+
+
+def sending(item_id: int) -> Step:
+    return lambda tx: tx.send(INSERT, id=item_id, body="sent")
+
+
+def attempt(database: Database, *steps: Step) -> None:
+    with database.transaction(ORG, write=True) as tx:
+        for step in steps:
+            step(tx)
 
 
 def terminate_all(url: str) -> None:
@@ -45,22 +63,27 @@ def test_connections_lost_between_transactions_are_replaced_unnoticed(
 
 
 def test_a_connection_lost_in_a_write_keeps_nothing_and_says_so(database: PostgresDatabase, postgres_url: str) -> None:
-    with pytest.raises(StoreError, match="try again"), database.transaction(ORG, write=True) as tx:
-        tx.run(INSERT, id=1, body="x")
+    insert = insertion(1)
+
+    def lose(tx: Transaction) -> None:
         terminate_all(postgres_url)
-        tx.run(INSERT, id=2, body="y")
-    with pytest.raises(StoreError, match="read it back"), database.transaction(ORG, write=True) as tx:
-        tx.run(INSERT, id=1, body="x")
-        terminate_all(postgres_url)
+        assert tx.org == ORG
+
+    with pytest.raises(StoreError, match="try again"):
+        attempt(database, insert, lose, insertion(2))
+    with pytest.raises(StoreError, match="read it back"):
+        attempt(database, insert, lose)
     assert count(database) == 0
     add(database, "works again")
 
 
 def test_a_caught_error_inside_does_not_pass_for_success(database: PostgresDatabase) -> None:
-    with pytest.raises(StoreError, match="Nothing was kept"), database.transaction(ORG, write=True) as tx:
-        tx.run(INSERT, id=1, body="x")
+    def twice(tx: Transaction) -> None:
         with pytest.raises(Raced):
-            tx.run(INSERT, id=1, body="twice")
+            insertion(1)(tx)
+
+    with pytest.raises(StoreError, match="Nothing was kept"):
+        attempt(database, insertion(1), twice)
     assert count(database) == 0
 
 
@@ -147,11 +170,8 @@ def test_a_transaction_that_stands_still_holds_no_lock_for_ever(postgres_url: st
     held, done = threading.Event(), threading.Event()
 
     def hangs() -> None:
-        with pytest.raises(StoreError), hanging.transaction(ORG, write=True) as tx:
-            tx.lock("k")
-            tx.run(INSERT, id=1, body="never")
-            held.set()
-            assert done.wait(WAIT_S)
+        with pytest.raises(StoreError):
+            attempt(hanging, lambda tx: tx.lock("k"), insertion(1), lambda _: held.set(), lambda _: done.wait(WAIT_S))
 
     def works() -> None:
         assert held.wait(WAIT_S)
@@ -177,7 +197,7 @@ def test_waiting_for_a_connection_is_bounded(postgres_url: str) -> None:
 
     def waiter() -> None:
         assert held.wait(WAIT_S)
-        with pytest.raises(StoreError, match="no connection in time|Too many calls"):
+        with pytest.raises(StoreError, match=r"no connection in time|Too many calls"):
             count(database)
 
     def waiters() -> None:
@@ -243,9 +263,8 @@ def test_stamps_ahead_of_the_clock_are_not_repeated_when_undone(postgres_url: st
         tx.outstrip(2**61)
     given: list[int] = []
     for _ in range(3):
-        with pytest.raises(Refused), database.transaction(ORG, write=True) as tx:
+        with undone(database) as tx:
             given += [tx.stamp(), tx.stamp()]
-            raise Refused
     assert given == sorted(set(given))
     assert given[0] > 2**61
     assert add(database, "x") > given[-1]
@@ -293,3 +312,25 @@ def test_a_server_that_is_started_anew_is_found_again() -> None:
         database.close()
     finally:
         server.stop()
+
+
+def test_what_was_sent_fails_where_its_answer_is_due(database: PostgresDatabase) -> None:
+    add(database, "there")
+    with database.transaction(ORG, write=False) as tx:
+        [row] = tx.rows("SELECT id FROM item WHERE org = :org")
+    there = cast("int", row["id"])
+    cases: Sequence[Sequence[Step]] = (
+        (sending(1), sending(there)),
+        (sending(there), lambda tx: tx.rows(COUNT)),
+        (sending(there), insertion(3)),
+    )
+    for steps in cases:
+        with pytest.raises(Raced):
+            attempt(database, *steps)
+    assert count(database) == 1
+    with database.transaction(ORG, write=True) as tx:
+        for number in range(200):
+            sending(number)(tx)
+        assert tx.run("UPDATE item SET body = 'seen' WHERE org = :org AND body = 'sent'") == 200
+        tx.send("DELETE FROM item WHERE org = :org AND id = :id", id=7)
+    assert count(database) == 200

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
+from psycopg import sql
 from store_kit import INSERT, MIGRATIONS, ORG, SHELF, add, asking, text, unit
 
 from loom.storage.interface import SYSTEM_ORG, StoreError
@@ -54,7 +55,7 @@ def test_a_connection_without_an_org_sees_nothing(database: PostgresDatabase, po
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute("SET search_path TO loom")
         assert connection.execute("SELECT count(*) FROM item").fetchone() == (3,), "a superuser passes"
-        connection.execute(f"SET ROLE {APP_ROLE}")  # pyright: ignore[reportArgumentType,reportCallIssue]  # our own text
+        connection.execute(f"SET ROLE {APP_ROLE}")
         assert connection.execute("SELECT count(*) FROM item").fetchone() == (0,)
     del database
 
@@ -122,7 +123,7 @@ def test_an_ordinary_login_that_owns_its_database_is_walled_too(postgres: TestSe
             postgres.run("ALTER DATABASE {} OWNER TO postgres", name)
             with psycopg.connect(url, autocommit=True) as connection:
                 connection.execute("DROP SCHEMA loom CASCADE")
-                connection.execute(psycopg.sql.SQL("DROP OWNED BY {}").format(psycopg.sql.Identifier(f"owner_{name}")))
+                connection.execute(sql.SQL("DROP OWNED BY {}").format(sql.Identifier(f"owner_{name}")))
             postgres.run("DROP ROLE {}", f"owner_{name}")
 
 

@@ -59,7 +59,7 @@ class Namespace:
 
 def touch(tx: Transaction, name: str, version: int, kind: str = "memory") -> None:
     """Note a write to the namespace; make it, of `kind`, when it is new."""
-    tx.run(TOUCH, name=name, kind=kind, created_at=version // 1000, version=version)
+    tx.send(TOUCH, name=name, kind=kind, created_at=version // 1000, version=version)
 
 
 def read(tx: Transaction, name: str) -> Namespace | None:

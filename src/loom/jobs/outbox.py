@@ -66,7 +66,7 @@ def enqueue(tx: Transaction, kind: str, subject: str, delay_us: int = 0) -> None
     stamp = tx.stamp()
     # A stamp can run ahead of the clock, after an import or when the clock was set back; due work does not wait for it.
     run_at = stamp // 1000 + delay_us if delay_us else 0
-    tx.run(ENQUEUE, kind=kind, subject=subject, generation=stamp, run_at=run_at)
+    tx.send(ENQUEUE, kind=kind, subject=subject, generation=stamp, run_at=run_at)
 
 
 def due(tx: Transaction, now_us: int) -> bool:
@@ -106,7 +106,7 @@ def failed(tx: Transaction, jobs: Sequence[Job], now_us: int) -> None:
     """Put jobs back, each later than the time before: 1 s, 2 s, 4 s, at most a minute."""
     for job in jobs:
         wait_us = min(BACKOFF_US << min(job.attempts, BACKOFF_DOUBLINGS_MAX), BACKOFF_MAX_US)
-        tx.run(
+        tx.send(
             LATER,
             kind=job.kind,
             subject=job.subject,

@@ -123,7 +123,7 @@ def tombstone(tx: Transaction, item: Item, source_trace: str, run_id: str = "-")
 
 def delete_version(tx: Transaction, item: Item, number: int) -> Item:
     """Erase one version's value for good; where it was the live one, the next older with a value lives again."""
-    tx.run(
+    tx.send(
         ERASE_VERSION,
         item_id=item.item_id,
         version=number,
@@ -137,7 +137,7 @@ def delete_version(tx: Transaction, item: Item, number: int) -> Item:
             head = replace(item.head, status=TOMBSTONED, value_text=None, content_sha256="", value_length=0)
             after = replace(item, head=head, status=TOMBSTONED, expires_at=None, ended_at=tx.stamp() // 1000)
         else:
-            tx.run(SET_STATUS, item_id=item.item_id, version=older.version, status=LIVE)
+            tx.send(SET_STATUS, item_id=item.item_id, version=older.version, status=LIVE)
             head = replace(older, status=LIVE)
             # What is pinned stays, whatever time its older version was given.
             expires_at = None if item.pinned else older.attributes.expires_at
@@ -150,7 +150,7 @@ def delete_version(tx: Transaction, item: Item, number: int) -> Item:
 
 def redact(tx: Transaction, item: Item) -> Item:
     """Erase the text of every version; the key, its place and its times stay."""
-    tx.run(ERASE_VERSIONS, item_id=item.item_id, status=REDACTED)
+    tx.send(ERASE_VERSIONS, item_id=item.item_id, status=REDACTED)
     attributes = replace(item.head.attributes, tags=(), source_trace="")
     head = replace(
         item.head, status=REDACTED, value_text=None, content_sha256="", value_length=0, attributes=attributes
@@ -179,15 +179,15 @@ def set_expiry(tx: Transaction, item: Item, expires_at: int | None) -> Item:
 def purge(tx: Transaction, item: Item) -> None:
     """Remove the item with all its versions, for good."""
     indexing.forget(tx, item)
-    tx.run(PURGE_VERSIONS, item_id=item.item_id)
-    tx.run(PURGE_ITEM, item_id=item.item_id)
+    tx.send(PURGE_VERSIONS, item_id=item.item_id)
+    tx.send(PURGE_ITEM, item_id=item.item_id)
     indexing.scrub(tx, item)
 
 
 def purge_namespace(tx: Transaction, namespace: str) -> int:
     """Remove every item of a namespace with all its versions, indexes and jobs, for good; how many items went."""
-    tx.run(PURGE_JOBS, namespace=namespace, embed=indexing.EMBED)
-    tx.run(PURGE_ALL_VERSIONS, namespace=namespace)
+    tx.send(PURGE_JOBS, namespace=namespace, embed=indexing.EMBED)
+    tx.send(PURGE_ALL_VERSIONS, namespace=namespace)
     for collection in (indexing.MEMORY_SHELF, indexing.PROFILE_SHELF):
         tx.text.drop(Shelf(collection, namespace))
         tx.vectors.drop(Shelf(collection, namespace))
@@ -196,12 +196,12 @@ def purge_namespace(tx: Transaction, namespace: str) -> int:
 
 def insert_version(tx: Transaction, item_id: int, version: Version) -> None:
     """Store a version as it is, number and times included: what an import does."""
-    tx.run(PUT_VERSION, **_version_params(item_id, version))
+    tx.send(PUT_VERSION, **_version_params(item_id, version))
 
 
 def supersede(tx: Transaction, item: Item) -> None:
     """Mark the item's live version as followed by a newer one."""
-    tx.run(SET_STATUS, item_id=item.item_id, version=item.head.version, status=SUPERSEDED)
+    tx.send(SET_STATUS, item_id=item.item_id, version=item.head.version, status=SUPERSEDED)
 
 
 def insert_item(tx: Transaction, before: Item | None, item: Item) -> None:
@@ -214,13 +214,13 @@ def insert_item(tx: Transaction, before: Item | None, item: Item) -> None:
 def _add_head(tx: Transaction, current: Item | None, item: Item) -> None:
     if current is not None and current.status == LIVE:
         supersede(tx, current)
-    tx.run(PUT_VERSION, **_version_params(item.item_id, item.head))
+    tx.send(PUT_VERSION, **_version_params(item.item_id, item.head))
     _put_item(tx, item)
     namespaces.touch(tx, item.place.namespace, item.head.version)
 
 
 def _put_item(tx: Transaction, item: Item) -> None:
-    tx.run(
+    tx.send(
         PUT_ITEM,
         item_id=item.item_id,
         namespace=item.place.namespace,

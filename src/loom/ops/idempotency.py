@@ -82,7 +82,7 @@ def earlier_answer(tx: Transaction, this: Attempt, now_us: int) -> dict[str, Any
 
 def keep(tx: Transaction, this: Attempt, answer: Mapping[str, Any], now_us: int) -> None:
     """Keep the first answer for 24 hours."""
-    tx.run(
+    tx.send(
         KEEP,
         principal=this.principal,
         key=this.key,

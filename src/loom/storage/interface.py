@@ -64,6 +64,14 @@ class Transaction(Protocol):
         """Run a statement; the number of rows it changed."""
         ...
 
+    def send(self, sql: str, /, **params: Param) -> None:
+        """Run a statement whose number of changed rows nobody asks for.
+
+        It may wait for the next statement that has an answer, or for the end, to share its way
+        to the server; should it fail, the error rises there.
+        """
+        ...
+
     def run_many(self, sql: str, params: Iterable[Mapping[str, Value]], /) -> None:
         """Run one statement for each set of parameters; no lists among them."""
         ...

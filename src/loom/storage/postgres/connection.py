@@ -5,7 +5,8 @@ raises them. A lost race is `Raced`; what the server is at fault for is a
 `StoreError` in words that may be shown.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from typing import LiteralString, cast
 
 import psycopg
@@ -74,13 +75,22 @@ def literal(sql: str) -> LiteralString:
     return cast("LiteralString", sql)
 
 
+SENT_MAX = 64
+"""Statements that wait to share one way to the server."""
+
+
 class Session:
-    """A connection during one transaction."""
+    """A connection during one transaction.
+
+    What is sent without an answer waits, and goes to the server with the next statement that has
+    one: a writer holds its locks for as long as it goes back and forth.
+    """
 
     def __init__(self, connection: Connection, *, write: bool) -> None:
         self._connection = connection
         self.write = write
         self._open = True
+        self._waiting: list[tuple[str, Mapping[str, object]]] = []
 
     def end(self) -> None:
         """Refuse all further use."""
@@ -96,7 +106,7 @@ class Session:
         """Every row of a statement, by column name."""
         self._check_open()
         try:
-            with self._connection.cursor(row_factory=dict_row) as cursor:
+            with self._together(), self._connection.cursor(row_factory=dict_row) as cursor:
                 found: list[DictRow] = cursor.execute(literal(sql), params).fetchall()
         except psycopg.Error as error:
             raise self._told(error) from error
@@ -106,9 +116,8 @@ class Session:
         """Every row of a statement, as tuples; none of one that gives no rows."""
         self._check_open()
         try:
-            with self._connection.cursor(binary=True) as cursor:
-                cursor.execute(literal(sql), params, prepare=prepare)
-                return cursor.fetchall() if cursor.description else []
+            with self._together(), self._connection.cursor(binary=True) as cursor:
+                return cursor.execute(literal(sql), params, prepare=prepare).fetchall()
         except psycopg.Error as error:
             raise self._told(error) from error
 
@@ -116,26 +125,70 @@ class Session:
         """Run a statement; the rows it changed."""
         self.need_write("a change")
         try:
-            return self._connection.execute(literal(sql), params).rowcount
+            with self._together():
+                cursor = self._connection.execute(literal(sql), params)
         except psycopg.Error as error:
             raise self._told(error) from error
+        return cursor.rowcount
 
     def run_many(self, sql: str, params: Iterable[Mapping[str, object]]) -> None:
         """Run one statement for each set of parameters."""
+        for one in params:
+            self.send(sql, one)
+
+    def send(self, sql: str, params: Mapping[str, object]) -> None:
+        """Run a statement together with the next one that has an answer."""
         self.need_write("a change")
+        self._waiting.append((sql, params))
+        if len(self._waiting) >= SENT_MAX:
+            self.flush()
+
+    def flush(self) -> None:
+        """Run what waits."""
+        if self._waiting:
+            try:
+                with self._together():
+                    pass
+            except psycopg.Error as error:
+                raise self._told(error) from error
+
+    def commit(self) -> None:
+        """Run what waits, and commit.
+
+        Raises:
+            StoreError: nothing was kept, or, where it says so, that is not known.
+            Raced: another transaction won.
+        """
+        self.flush()
+        self._check_open()
+        self.end()
         try:
-            with self._connection.cursor() as cursor:
-                cursor.executemany(literal(sql), params)
-        except psycopg.Error as error:
-            raise self._told(error) from error
+            self._connection.execute("COMMIT")
+        except RACES as error:
+            raise Raced("another transaction won") from error
+        except FAULTS as error:
+            raise StoreError(LOST_AT_COMMIT if self.write else LOST) from error
 
     def settings(self, sql: str) -> None:
         """Run statements without parameters."""
         self._check_open()
+        self.flush()
         try:
             self._connection.execute(literal(sql))
         except psycopg.Error as error:
             raise self._told(error) from error
+
+    @contextmanager
+    def _together(self) -> Generator[None, None, None]:
+        """What waits and the statement in the block, in one go."""
+        if not self._waiting:
+            yield
+            return
+        waiting, self._waiting = self._waiting, []
+        with self._connection.pipeline():
+            for sql, params in waiting:
+                self._connection.execute(literal(sql), params)
+            yield
 
     def _check_open(self) -> None:
         if not self._open:

@@ -10,15 +10,12 @@ from psycopg import ClientCursor
 from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout, TooManyRequests
 
-from loom.storage.interface import SYSTEM_ORG, Raced, StoreError
+from loom.storage.interface import SYSTEM_ORG, StoreError
 from loom.storage.migrate import Migration
 from loom.storage.postgres import dialect, upkeep
 from loom.storage.postgres.adapt import adapt
 from loom.storage.postgres.connection import (
     FAULTS,
-    LOST,
-    LOST_AT_COMMIT,
-    RACES,
     Connection,
     Session,
     literal,
@@ -177,8 +174,10 @@ class PostgresDatabase:
                 PostgresVectorIndex(session, org, self._spaces),
                 self._stamps,
             )
-            session.end()
-            self._commit(connection, write=write)
+            if write or connection.info.transaction_status != TransactionStatus.INERROR:
+                session.commit()
+            else:
+                _undo(connection)
         except BaseException:
             session.end()
             _undo(connection)
@@ -225,19 +224,6 @@ class PostgresDatabase:
             raise StoreError("Too many calls wait for the database. Nothing was kept; try again.") from None
         except PoolClosed:
             raise StoreError(CLOSED) from None
-
-    def _commit(self, connection: Connection, *, write: bool) -> None:
-        if connection.info.transaction_status == TransactionStatus.INERROR:
-            if not write:
-                _undo(connection)
-                return
-            raise StoreError("The database refused a statement of this transaction. Nothing was kept.")
-        try:
-            connection.execute("COMMIT")
-        except RACES as error:
-            raise Raced("another transaction won") from error
-        except FAULTS as error:
-            raise StoreError(LOST_AT_COMMIT if write else LOST) from error
 
     def _note_org(self, connection: Connection, org: str) -> None:
         """Note an org that is written to; at once, so that its first writers do not wait for each other."""

@@ -40,6 +40,6 @@ class Stamps:
     def outstrip(self, session: Session, org: str, number: int) -> None:
         """Let every later stamp be above `number`."""
         session.need_write("a stamp")
-        session.cells(_OUTSTRIP, {"org": org, "number": number})
+        session.send(_OUTSTRIP, {"org": org, "number": number})
         with self._mutex:
             self._ahead.setdefault(org, 0)

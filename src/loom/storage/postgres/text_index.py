@@ -160,11 +160,11 @@ class PostgresTextIndex:
         parts = lexemes.parts_of(lexemes.sign_of(number), text)
         common = {"org": self._org, "shelf": number, "item": item_id, "parts": len(parts)}
         for place, part in enumerate(parts):
-            self._session.run(_PUT, {**common, "part": place, "token_count": part.token_count, "tokens": part.tokens})
+            self._session.send(_PUT, {**common, "part": place, "token_count": part.token_count, "tokens": part.tokens})
 
     def remove(self, shelf: Shelf, item_id: int) -> None:
         """Forget the item."""
-        self._session.run(_REMOVE, {**self._on(shelf), "item": item_id})
+        self._session.send(_REMOVE, {**self._on(shelf), "item": item_id})
 
     def scrub(self, shelf: Shelf) -> None:
         """Have the next upkeep vacuum the table, which takes the bytes of removed rows out of its files."""
@@ -173,7 +173,7 @@ class PostgresTextIndex:
 
     def drop(self, shelf: Shelf) -> None:
         """Forget the whole shelf."""
-        self._session.run(_DROP, self._on(shelf))
+        self._session.send(_DROP, self._on(shelf))
 
     def best(self, shelf: Shelf, query: TextQuery, k: int, allowed: Collection[int] | None = None) -> Sequence[Scored]:
         """The `k` best items by BM25, best first."""

@@ -113,21 +113,21 @@ class PostgresVectorIndex:
         dimension = self._dimension(space)
         if dimension is None:
             self._made.add(space)
-            self._session.run(_ADD_SPACE, {"org": self._org, "space": space, "dimension": checked.shape[1]})
+            self._session.send(_ADD_SPACE, {"org": self._org, "space": space, "dimension": checked.shape[1]})
             dimension = self._dimension(space)
         if dimension != checked.shape[1]:
             raise ValueError(f"the space {space!r} has {dimension} dimensions, the vector {checked.shape[1]}")
         on = {**self._on(shelf, space), "item": item_id}
-        self._session.cells(_PUT, {**on, "told": [_told(row) for row in checked]})
-        self._session.cells(_CLEAR, {**on, "part": len(checked)})
+        self._session.send(_PUT, {**on, "told": [_told(row) for row in checked]})
+        self._session.send(_CLEAR, {**on, "part": len(checked)})
 
     def remove(self, shelf: Shelf, item_id: int) -> None:
         """Forget the item's vectors in every space."""
-        self._session.run(_REMOVE, {"org": self._org, "shelf": self._number(shelf), "item": item_id})
+        self._session.send(_REMOVE, {"org": self._org, "shelf": self._number(shelf), "item": item_id})
 
     def drop(self, shelf: Shelf) -> None:
         """Forget the whole shelf; upkeep drops its index."""
-        self._session.run(_DROP, {"org": self._org, "shelf": self._number(shelf)})
+        self._session.send(_DROP, {"org": self._org, "shelf": self._number(shelf)})
 
     def best(
         self, shelf: Shelf, space: str, vector: Vector, k: int, allowed: Collection[int] | None = None

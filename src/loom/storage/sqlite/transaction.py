@@ -56,6 +56,10 @@ class SqliteTransaction:
         """Run a statement; the number of rows it changed."""
         return self._session.run(*self._whole(sql, params))
 
+    def send(self, sql: str, /, **params: Param) -> None:
+        """Run a statement, at once: the file is near."""
+        self.run(sql, **params)
+
     def run_many(self, sql: str, params: Iterable[Mapping[str, Value]], /) -> None:
         """Run one statement for each set of parameters."""
         self._session.run_many(sql, (self._bound(one) for one in params))
