@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 from pydantic import Field
 from starlette.applications import Starlette
 
+from fakes import Unlimited
 from loom.access.caller import LOCAL, Caller, Install, Role
 from loom.canonical import Json
 from loom.edges.http import Http, Lifecycle, http_app
@@ -22,7 +23,7 @@ from loom.edges.workers import Workers
 from loom.errors import NotFound, Rejected, ShaMismatch, Unauthenticated
 from loom.models.hashing import HashingEmbedder
 from loom.ops.dispatch import Dispatcher
-from loom.ops.ratelimit import RateLimit, Unlimited
+from loom.ops.ratelimit import RateLimit
 from loom.ops.registry import Registry
 from loom.ops.spec import Answer, Context, Kind, Later, Limits, Op, OpenRequest, Request, Toolset
 from loom.storage.indexes import IndexedText, Scored, Shelf, TextQuery, Vector

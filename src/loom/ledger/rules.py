@@ -18,7 +18,6 @@ DELETED_VERSION_TRACE = "memory.delete_version:"
 """What the trace of a version begins with that `memory.delete_version` took away."""
 
 CHAR_LIMIT_DEFAULT = 8192
-ANY = ("-", "*", "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,9 +27,6 @@ NAMES_SHOWN_MAX = 100
 SHOWN = {"memory_key", "memory_id", "version", "version_text", "content_sha256", "value_length", "created", "changed"}
 """What an item's answer has of an answer of memory.set."""
 
-ITEM_PROPERTIES = SetFields.model_json_schema()["properties"]
-ITEM_PROPERTIES["value"].pop("$ref", None)  # any JSON: the definition it names is not part of the schema below
-
 ITEMS_SCHEMA: Mapping[str, object] = {
     "type": "array",
     "maxItems": ITEMS_MAX,
