@@ -11,6 +11,7 @@ from loom.errors import LoomError, Rejected
 from loom.ledger import store
 from loom.ledger.rules import Item, Place
 from loom.ops.fields import MEMORY_KEY_LENGTH_MAX
+from loom.ops.identity import check_one_agent
 from loom.ops.spec import Answer, Context, Kind, Op, Prepare, Request, prepared_as
 from loom.planes.memory import embeds, rules
 from loom.planes.memory.embeds import EMBEDDER, Ready
@@ -128,7 +129,7 @@ def wanted_of(raw: JsonValue) -> Wanted:
 
 def ready_to_set_many(prepare: Prepare, request: SetManyRequest) -> Batch:
     """Embed every item that will be written, all together."""
-    rules.check_one_agent(request)
+    check_one_agent(request)
     wanted = [wanted_of(raw) for raw in request.items]
     place = place_of(request)
     with prepare.read(request.org) as tx:

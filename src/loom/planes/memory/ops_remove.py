@@ -88,7 +88,7 @@ def delete(ctx: Context, request: DeleteRequest) -> DeleteAnswer:
     rules.check_live(item, ctx.now_us)
     ledger.check_match(item, request.if_match_sha256, ctx.now_us)
     ledger.check_deletable(item)
-    rules.check_trace(request.source_trace)
+    ledger.check_trace(request.source_trace)
     ended = writes.tombstone(ctx.tx, item, request.source_trace, request.run_id)
     until = recoverable_until(ended, ctx.limits.tombstone_days)
     return DeleteAnswer.model_validate({**answer_fields(ended), "recoverable_until": instant_or_none(until)})

@@ -230,7 +230,7 @@ def import_line(ctx: Context, raw: JsonValue) -> bool:
 
 def check_reached(ctx: Context, namespace: str) -> None:
     """Denied when the token does not reach the namespace."""
-    if ctx.caller.namespaces is not None and namespace not in ctx.caller.namespaces:
+    if not ctx.caller.reaches(namespace):
         raise Denied("namespace: this token does not reach it", field="namespace")
 
 

@@ -11,6 +11,7 @@ from loom.ledger import rules as ledger
 from loom.ledger import store, writes
 from loom.ledger.rules import PROFILE, Draft, Item
 from loom.ops.fields import IfMatch, Instant, Tags, microseconds
+from loom.ops.identity import check_one_agent
 from loom.ops.spec import Context, Kind, Op, Prepare, Request, Toolset, prepared_as
 from loom.planes.memory import embeds, rules
 from loom.planes.memory.embeds import EMBEDDER, Ready, Twin
@@ -130,7 +131,7 @@ def put(ctx: Context, request: Request, fields: SetFields, ready: Ready, *, dry_
 
 def ready_to_set(prepare: Prepare, request: SetRequest) -> Ready:
     """Embed the value, unless it says nothing new, and look for its twin."""
-    rules.check_one_agent(request)
+    check_one_agent(request)
     made = draft_of(request, request, prepare.now_us)
     key, place = request.memory_key, place_of(request)
     row = embeds.current(prepare, request.org, place, key)

@@ -6,13 +6,13 @@ from typing import Annotated, ClassVar, TypedDict
 from pydantic import Field
 
 from loom.access.caller import Role
-from loom.errors import Denied, KindConflict, Locked, NotFound, Rejected, ShaMismatch, TextNotFound, TooLong
+from loom.errors import Denied, KindConflict, Locked, NotFound, ShaMismatch, TextNotFound, TooLong
 from loom.ledger import embedding, rules, writes
 from loom.ledger.indexing import Embedded
 from loom.ledger.rules import CHAR_LIMIT_DEFAULT, Draft, Item, Place, Reader
 from loom.models.interface import EmbedderFailed
 from loom.ops.fields import IfMatch
-from loom.ops.identity import ANY_AGENT
+from loom.ops.identity import check_one_agent
 from loom.ops.spec import Context, Kind, Op, Prepare, Request
 from loom.planes.profile import rules as section_rules
 from loom.planes.profile import store
@@ -171,8 +171,7 @@ def _shown(section: Item) -> _Shown:
 
 def _opened(ctx: Context, request: Request, label: str) -> tuple[Item | None, Item | None]:
     """The row that has the label, locked and checked, and the section in it while that lives."""
-    if request.agent == ANY_AGENT:
-        raise Rejected("agent: '*' stands for any agent and cannot write; name one, or '-' for none", field="agent")
+    check_one_agent(request)
     row = store.held(ctx.tx, _place(request), label)
     rules.check_reach(row, Reader(ctx.scope, request.user_id, request.session_id))
     rules.check_kind(row, ctx.now_us, section=True)
