@@ -21,6 +21,7 @@ from loom.planes.memory.fields import (
     Sensitivity,
     json_of,
     json_value,
+    version_shown,
 )
 from loom.planes.memory.select import value_of
 
@@ -138,28 +139,8 @@ def memory_line(item: Item, versions: Sequence[Version]) -> MemoryLine:
 
 def version_line(version: Version) -> VersionLine:
     """One version as part of a line."""
-    known = version.attributes
-    return VersionLine.model_validate(
-        {
-            "version_text": str(version.version),
-            "status": version.status,
-            "session_id": version.session_id,
-            "run_id": version.run_id,
-            "has_value": version.value_text is not None,
-            "value": json_value(value_of(version)),
-            "content_sha256": version.content_sha256,
-            "memory_type": known.memory_type,
-            "tags": list(known.tags),
-            "confidence": known.confidence,
-            "source_trace": known.source_trace,
-            "sensitivity": known.sensitivity,
-            "valid_at": instant_or_none(known.valid_at),
-            "valid_to": instant_or_none(known.valid_to),
-            "expires_at": instant_or_none(known.expires_at),
-            "char_limit": known.char_limit,
-            "created_at": instant(version.created_at),
-        }
-    )
+    value = {"has_value": version.value_text is not None, "value": json_value(value_of(version))}
+    return VersionLine.model_validate({**version_shown(version), **value})
 
 
 def version_of(line: VersionLine) -> Version:
