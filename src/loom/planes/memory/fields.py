@@ -7,16 +7,24 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from loom.canonical import Json
 from loom.ledger.rules import Item, Place, Reader, Version
-from loom.ops.fields import IfMatch, Instant, MemoryKey, ScopeWord, Tags, instant, instant_or_none
+from loom.ops.fields import (
+    SOURCE_TRACE_LENGTH_MAX,
+    CharLimit,
+    IfMatch,
+    Instant,
+    MemoryKey,
+    ScopeWord,
+    Tags,
+    instant,
+    instant_or_none,
+)
 from loom.ops.spec import Answer, Context, Prepare, Request
 
 VALUE_LENGTH_MAX = 256 * 1024
 """Cap on any memory's value: characters of its canonical JSON."""
 
 MEMORY_TYPE_LENGTH_MAX = 64
-SOURCE_TRACE_LENGTH_MAX = 2000
 TTL_S_MAX = 100 * 366 * 24 * 3600
-CHAR_LIMIT_MAX = 2**31 - 1
 TYPES_MAX = 32
 MISSING = "missing"
 
@@ -32,8 +40,6 @@ SourceTrace = Annotated[str, Field(max_length=SOURCE_TRACE_LENGTH_MAX)]
 Sensitivity = Literal["normal", "high"]
 
 TtlSeconds = Annotated[int, Field(ge=0, le=TTL_S_MAX)]
-
-CharLimit = Annotated[int, Field(ge=1, le=CHAR_LIMIT_MAX)]
 
 
 class SetFields(BaseModel):

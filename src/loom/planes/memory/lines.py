@@ -9,12 +9,20 @@ from loom.access.namespaces import Namespace
 from loom.errors import Rejected
 from loom.ledger import rules as ledger
 from loom.ledger.rules import LIVE, SUPERSEDED, TOMBSTONED, Attributes, Item, Place, Version
-from loom.ops.fields import Instant, MemoryKey, Tags, instant, instant_or_none, microseconds, microseconds_or_none
+from loom.ops.fields import (
+    CharLimit,
+    Instant,
+    MemoryKey,
+    Tags,
+    instant,
+    instant_or_none,
+    microseconds,
+    microseconds_or_none,
+)
 from loom.ops.spec import IDENTITY_LENGTH_MAX
 from loom.ops.text_checks import has_control
 from loom.planes.memory import rules
 from loom.planes.memory.fields import (
-    CHAR_LIMIT_MAX,
     VALUE_LENGTH_MAX,
     Confidence,
     MemoryType,
@@ -79,7 +87,7 @@ class VersionLine(BaseModel):
     valid_at: Instant | None = None
     valid_to: Instant | None = None
     expires_at: Instant | None = None
-    char_limit: Annotated[int, Field(ge=1, le=CHAR_LIMIT_MAX)] | None = None
+    char_limit: CharLimit | None = None
     created_at: Instant
 
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from loom.access.caller import Role
 from loom.ledger.rules import LIVE, Item
-from loom.ops.fields import MEMORY_KEY_LENGTH_MAX, Instant, Tags, instant_or_none, microseconds
+from loom.ops.fields import HANDLE_LENGTH_MAX, MEMORY_KEY_LENGTH_MAX, Instant, Tags, instant_or_none, microseconds
 from loom.ops.spec import IDENTITY_LENGTH_MAX, Answer, Context, Kind, Op, OpenRequest, Toolset
 from loom.planes.memory import handles, listing
 from loom.planes.memory.fields import MemoryTypes, ReadScopeField, VersionShown, json_value, reader_of, version_shown
@@ -63,7 +63,7 @@ class ListRequest(OpenRequest):
     cursor: Annotated[
         str,
         Field(
-            max_length=handles.HANDLE_LENGTH_MAX,
+            max_length=HANDLE_LENGTH_MAX,
             description="next_cursor of the answer before, with the same filters; empty for the first page.",
         ),
     ] = ""

@@ -10,11 +10,11 @@ from loom.access.caller import Role
 from loom.errors import LoomError, Rejected
 from loom.ledger import store
 from loom.ledger.rules import Item, Place
-from loom.ops.fields import MEMORY_KEY_LENGTH_MAX
+from loom.ops.fields import EMBEDDER, MEMORY_KEY_LENGTH_MAX
 from loom.ops.identity import check_one_agent
 from loom.ops.spec import Answer, Context, Kind, Op, Prepare, Request, prepared_as
 from loom.planes.memory import embeds, rules
-from loom.planes.memory.embeds import EMBEDDER, Ready
+from loom.planes.memory.embeds import Ready
 from loom.planes.memory.fields import SetFields, place_of
 from loom.planes.memory.ops_write import draft_of, put, set_answer
 

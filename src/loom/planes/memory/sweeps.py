@@ -5,7 +5,8 @@ from typing import cast
 from loom.jobs.handlers import Bench, Sweep
 from loom.ledger import store, writes
 from loom.ledger.rules import LIVE, Item
-from loom.planes.memory.ops_remove import DAY_US, recoverable_until
+from loom.ops.fields import DAY_US
+from loom.planes.memory.ops_remove import recoverable_until
 from loom.planes.memory.rules import EXPIRED_TRACE
 from loom.storage.interface import Transaction
 
