@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, TypeVar
 import pytest
 
 import fakes
-from fakes import ORG, Clock, Core
+from fakes import LIMITS, ORG, Clock, Core
 from loom import federation
 from loom.errors import Unavailable
 from loom.ledger import embedding
@@ -23,9 +23,9 @@ CALLERS = 64
 LEG_THREADS = 16
 READERS = SqliteSettings().readers_max
 WAIT_S = 30.0
-WHOLE = Limits(leg_timeout_s=WAIT_S)
-HURRIED = Limits(leg_timeout_s=0.05)
-BRIEF = Limits(leg_timeout_s=0.5)
+WHOLE = replace(LIMITS, leg_timeout_s=WAIT_S)
+HURRIED = replace(LIMITS, leg_timeout_s=0.05)
+BRIEF = replace(LIMITS, leg_timeout_s=0.5)
 """`concurrent.futures.wait` is not told of a future that a shutdown cancelled, so the legs' time runs out."""
 
 P = ParamSpec("P")
