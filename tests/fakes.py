@@ -12,11 +12,10 @@ from loom.canonical import Json
 from loom.jobs import outbox
 from loom.jobs.handlers import Bench, Handler, LateHandler
 from loom.models.hashing import HashingEmbedder
-from loom.models.interface import EmbedderFailed, Space
+from loom.models.interface import Embedder, EmbedderFailed, Space
 from loom.ops.dispatch import Dispatcher
-from loom.ops.ratelimit import Unlimited
 from loom.ops.registry import Registry
-from loom.ops.spec import AnyOp, Limits
+from loom.ops.spec import AnyOp, Kind, Limits
 from loom.storage.indexes import Vector
 from loom.storage.interface import Database
 
@@ -25,6 +24,7 @@ HTTP = Transport()
 ORG, NAMESPACE, AGENT = "dev", "local", "claude"
 DRAIN_TURNS_MAX = 50
 JOBS_TAKEN_MAX = 500
+LIMITS = Limits(fanout_namespaces_max=20, leg_timeout_s=5.0, tombstone_days=14)
 
 
 @dataclass
@@ -42,6 +42,13 @@ class Clock:
     def step(self, **span: float) -> None:
         """Move on, by what `timedelta` takes: `clock.step(days=1)`."""
         self.now += timedelta(**span)
+
+
+class Unlimited:
+    """Counts no call."""
+
+    def take(self, principal: str, kind: Kind) -> None:
+        """Let every call pass."""
 
 
 class FailingEmbedder:
@@ -126,7 +133,7 @@ class Core:
 
     @property
     def bench(self) -> Bench:
-        return Bench(self.database, self.embedder, self.clock)
+        return bench_of(self.database, self.embedder, self.clock)
 
     def drain(self, org: str = ORG) -> int:
         """Do every job that is due; how many were done."""
@@ -144,6 +151,11 @@ class Core:
         raise AssertionError("jobs make jobs without an end")
 
 
+def bench_of(database: Database, embedder: Embedder, clock: Clock) -> Bench:
+    """What job handlers work with, under `LIMITS`."""
+    return Bench(database, embedder, clock, LIMITS.tombstone_days)
+
+
 CoreOf = Callable[..., Core]
 """Makes a core of operations, job handlers and late handlers: `core_of(OPS, JOBS, LATE)`."""
 
@@ -158,7 +170,7 @@ def core_of(
 ) -> Core:
     """A core of `ops` over `database`, with a hashing embedder that can be switched off."""
     embedder = FailingEmbedder(off=False)
-    later = Queue(lambda: Bench(database, embedder, clock), late)
+    later = Queue(lambda: bench_of(database, embedder, clock), late)
     dispatcher = Dispatcher(
         registry=Registry(ops),
         database=database,
@@ -169,7 +181,7 @@ def core_of(
         later=later,
         observe=lambda _op, _outcome, _seconds: None,
         pool=pool,
-        limits=Limits(),
+        limits=LIMITS,
         wake=lambda _org: None,
     )
     return Core(dispatcher, database, clock, embedder, later, jobs)

@@ -4,10 +4,11 @@ import pytest
 
 from fakes import Core, CoreOf
 from loom import federation
+from loom.ledger import embedding
 from loom.planes import memory, profile
 
 
 @pytest.fixture
 def core(core_of: CoreOf) -> Core:
     ops = [*memory.OPS, *profile.OPS, *federation.ops([memory.LEG, profile.LEG])]
-    return core_of(ops, memory.JOBS, profile.LATE)
+    return core_of(ops, embedding.JOBS, profile.LATE)

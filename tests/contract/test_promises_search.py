@@ -5,9 +5,8 @@ from typing import Any, get_args
 
 import pytest
 
-from fakes import Core
+from fakes import LIMITS, Core
 from loom.errors import Rejected
-from loom.ops.spec import Limits
 from loom.retrieval.recipes import RecipeName
 
 LONG = "The database of the project is PostgreSQL eighteen and it listens on a port of its own. " * 10
@@ -121,7 +120,7 @@ def test_a_page_goes_on_in_the_namespaces_of_its_search(core: Core) -> None:
 
 
 def test_what_the_fan_out_left_is_named(core: Core) -> None:
-    core = replace(core, dispatcher=replace(core.dispatcher, limits=Limits(fanout_namespaces_max=2)))
+    core = replace(core, dispatcher=replace(core.dispatcher, limits=replace(LIMITS, fanout_namespaces_max=2)))
     for namespace in ("old", "middle", "new", "named"):
         core.call("memory.set", namespace=namespace, memory_key="k", value=f"tea of {namespace}")
         core.clock.step(seconds=1)

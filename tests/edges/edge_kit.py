@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 from pydantic import Field
 from starlette.applications import Starlette
 
+from fakes import LIMITS, Unlimited
 from loom.access.caller import LOCAL, Caller, Install, Role
 from loom.canonical import Json
 from loom.edges.http import Http, Lifecycle, http_app
@@ -22,9 +23,9 @@ from loom.edges.workers import Workers
 from loom.errors import NotFound, Rejected, ShaMismatch, Unauthenticated
 from loom.models.hashing import HashingEmbedder
 from loom.ops.dispatch import Dispatcher
-from loom.ops.ratelimit import RateLimit, Unlimited
+from loom.ops.ratelimit import RateLimit
 from loom.ops.registry import Registry
-from loom.ops.spec import Answer, Context, Kind, Later, Limits, Op, OpenRequest, Request, Toolset
+from loom.ops.spec import Answer, Context, Kind, Later, Op, OpenRequest, Request, Toolset
 from loom.storage.indexes import IndexedText, Scored, Shelf, TextQuery, Vector
 from loom.storage.interface import Param, Row, StoreError, Transaction, Value
 
@@ -286,7 +287,7 @@ class Kit:
             self.later,
             self.observe,
             self.pool,
-            Limits(),
+            LIMITS,
             self.woken.append,
         )
 

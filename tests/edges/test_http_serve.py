@@ -23,7 +23,8 @@ HERE = Path(__file__).parent
 @contextmanager
 def served(*arguments: str) -> Generator[tuple[str, "subprocess.Popen[bytes]"]]:
     port = free_port()
-    process = subprocess.Popen([sys.executable, str(HERE / "serve_kit.py"), str(port), *arguments])
+    environment = {**os.environ, "PYTHONPATH": str(HERE.parent)}
+    process = subprocess.Popen([sys.executable, str(HERE / "serve_kit.py"), str(port), *arguments], env=environment)
     url = f"http://127.0.0.1:{port}"
     try:
         wait_until_up(url)

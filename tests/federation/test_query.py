@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fakes import Core, CoreOf
+from fakes import LIMITS, Core, CoreOf
 from loom import federation
 from loom.access.caller import Caller, ReadScope, Role
 from loom.errors import LoomError, NotFound, Rejected
@@ -53,7 +53,7 @@ def _made(core_of: CoreOf) -> Made:
     def make(*fakes: FakeLeg, limits: Limits | None = None) -> Core:
         legs = [*(fake.leg for fake in fakes), profile.LEG]
         core = core_of([*profile.OPS, *federation.ops(legs)], embedding.JOBS, profile.LATE)
-        return replace(core, dispatcher=replace(core.dispatcher, limits=limits or Limits()))
+        return replace(core, dispatcher=replace(core.dispatcher, limits=limits or LIMITS))
 
     return make
 
@@ -136,7 +136,7 @@ def test_a_plane_that_fails_is_left_out_and_named(
 def test_a_plane_that_is_late_is_left_out_and_named(made: Made) -> None:
     memory = FakeLeg("memory")
     memory.wait_for = threading.Event()
-    core = made(memory, limits=Limits(leg_timeout_s=0.2))
+    core = made(memory, limits=replace(LIMITS, leg_timeout_s=0.2))
     try:
         answer = query(core)
     finally:
@@ -200,7 +200,7 @@ def test_a_wrong_page_is_the_callers_fault(made: Made) -> None:
 
 def test_all_mine_reads_the_callers_namespaces_and_names_the_rest(made: Made) -> None:
     memory = FakeLeg("memory")
-    core = made(memory, limits=Limits(fanout_namespaces_max=3))
+    core = made(memory, limits=replace(LIMITS, fanout_namespaces_max=3))
     for number in range(5):
         core.clock.step(seconds=1)
         core.call("profile.set", label="x", value="tea", namespace=f"n{number}")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
-from fakes import Clock
+from fakes import Clock, bench_of
 from loom.canonical import Json
 from loom.jobs import outbox
 from loom.jobs.handlers import Bench, Handler, Sweep
@@ -22,7 +22,7 @@ SELDOM = Timing(poll_s=3600, sweep_s=3600, maintain_s=3600, late_s=3600)
 
 @pytest.fixture
 def bench(database: Database, clock: Clock) -> Bench:
-    return Bench(database, HashingEmbedder(), clock)
+    return bench_of(database, HashingEmbedder(), clock)
 
 
 def made(

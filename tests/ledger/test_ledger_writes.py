@@ -3,12 +3,11 @@ from dataclasses import replace
 
 import pytest
 
-from fakes import Clock, FailingEmbedder
+from fakes import Clock, FailingEmbedder, bench_of
 from loom.access.caller import ReadScope
 from loom.canonical import Json
 from loom.errors import AmbiguousKey, NotFound
 from loom.jobs import outbox
-from loom.jobs.handlers import Bench
 from loom.ledger import embedding, indexing, rules, store, writes
 from loom.ledger.rules import Attributes, Item, Place, Reader
 from loom.models.interface import EmbedderFailed
@@ -73,7 +72,7 @@ def test_without_vectors_the_old_ones_go_and_a_job_makes_new_ones(database: Data
         assert found(tx, "plumbago") == ([item.item_id], [])
         [job] = outbox.take(tx, clock(), 10)
     assert (job.kind, job.subject) == (indexing.EMBED, str(item.item_id))
-    embedding.embed_items(Bench(database, EMBEDDER, clock), ORG, [job.subject, "17"])
+    embedding.embed_items(bench_of(database, EMBEDDER, clock), ORG, [job.subject, "17"])
     with database.transaction(ORG, write=False) as tx:
         assert found(tx, "plumbago") == ([item.item_id], [item.item_id])
 
@@ -102,7 +101,7 @@ class Meddler(FailingEmbedder):
 def test_a_text_that_went_while_it_was_embedded_leaves_no_vector(database: Database, clock: Clock, change: str) -> None:
     with database.transaction(ORG, write=True) as tx:
         item = writes.write(tx, None, (HERE, "k"), rules.draft("walrus", Attributes()))
-    embedding.embed_items(Bench(database, Meddler(database, change), clock), ORG, [str(item.item_id)])
+    embedding.embed_items(bench_of(database, Meddler(database, change), clock), ORG, [str(item.item_id)])
     with database.transaction(ORG, write=False) as tx:
         assert found(tx, "walrus")[1] == []
 
@@ -111,7 +110,7 @@ def test_a_failing_embedder_fails_the_job(database: Database, clock: Clock) -> N
     with database.transaction(ORG, write=True) as tx:
         item = writes.write(tx, None, (HERE, "k"), rules.draft("walrus", Attributes()))
     with pytest.raises(EmbedderFailed):
-        embedding.embed_items(Bench(database, FailingEmbedder(), clock), ORG, [str(item.item_id)])
+        embedding.embed_items(bench_of(database, FailingEmbedder(), clock), ORG, [str(item.item_id)])
 
 
 def test_a_tombstone_takes_the_text_out_of_the_indexes(database: Database, clock: Clock) -> None:

@@ -1,6 +1,7 @@
 """Fusion, recipes, calibration and explanation."""
 
 from datetime import UTC, datetime
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -9,8 +10,8 @@ from hypothesis import strategies as st
 from loom.retrieval.calibrate import Calibrated, Evidence, calibrated, confidence, coverage, evidence, nearness
 from loom.retrieval.dates import INTERVALS_MAX, Interval, intervals, time_scores
 from loom.retrieval.explain import explained
-from loom.retrieval.fuse import LEGS, MEANING, TIME, WORDS, fuse
-from loom.retrieval.recipes import RECIPE_NAMES, RECIPES
+from loom.retrieval.fuse import MEANING, TIME, WORDS, fuse
+from loom.retrieval.recipes import RECIPES, RecipeName
 from loom.retrieval.tokens import query
 from loom.storage.indexes import Scored
 
@@ -71,10 +72,10 @@ def test_equal_scores_are_ordered_by_id() -> None:
 
 
 def test_every_recipe_weighs_known_legs() -> None:
-    assert set(RECIPES) == set(RECIPE_NAMES)
+    assert set(RECIPES) == set(get_args(RecipeName))
     for name, recipe in RECIPES.items():
         assert recipe.name == (name or "balanced")
-        assert set(recipe.weights) <= set(LEGS)
+        assert set(recipe.weights) <= {WORDS, MEANING, TIME}
         assert recipe.candidates_max >= 10
     assert RECIPES["verbatim"].phrases_first
     assert RECIPES["verbatim"].weights[WORDS] > RECIPES["verbatim"].weights[MEANING]

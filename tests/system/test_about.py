@@ -8,7 +8,6 @@ from jsonschema import Draft202012Validator
 
 from fakes import Core, CoreOf
 from loom import __version__, federation, system
-from loom.jobs.handlers import Bench
 from loom.ledger import embedding
 from loom.planes import profile
 
@@ -71,6 +70,6 @@ def test_kept_answers_are_forgotten_after_their_time(core: Core) -> None:
     core.call("profile.append", key="k", label="x", addition="y")
     core.clock.step(hours=25)
     for sweep in system.SWEEPS:
-        sweep(Bench(core.database, core.embedder, core.clock), "dev")
+        sweep(core.bench, "dev")
     with core.database.transaction("dev", write=False) as tx:
         assert tx.rows("SELECT op FROM idempotency WHERE org = :org") == []

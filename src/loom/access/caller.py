@@ -59,6 +59,10 @@ class Caller:
         """Whether this is the single user of an install without tokens."""
         return self.principal == LOCAL_PRINCIPAL
 
+    def reaches(self, namespace: str) -> bool:
+        """Whether the caller may name this namespace."""
+        return self.namespaces is None or namespace in self.namespaces
+
 
 LOCAL_PRINCIPAL = "local"
 LOCAL = Caller(LOCAL_PRINCIPAL, Role.ADMIN)

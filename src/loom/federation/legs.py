@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 
-from loom.errors import LoomError, Rejected
+from loom.errors import LoomError, Rejected, Unavailable
 from loom.models.interface import EmbedderFailed
 from loom.ops.spec import Prepare
 from loom.planes.leg import Leg, Question, Section
@@ -51,8 +51,12 @@ def ask(prepare: Prepare, org: str, legs: Sequence[Leg], question: Question, unt
 
     Raises:
         Rejected: a plane cannot make sense of the request itself, for example of its page handle.
+        Unavailable: the server is stopping.
     """
-    futures = {leg.name: prepare.pool.submit(_timed, prepare, org, leg, question) for leg in legs}
+    try:
+        futures = {leg.name: prepare.pool.submit(_timed, prepare, org, leg, question) for leg in legs}
+    except RuntimeError as error:  # what a pool that was shut down raises
+        raise Unavailable("the server is stopping; try again in a few seconds", retry_after_s=1) from error
     wait(futures.values(), timeout=max(0.0, until_s - time.monotonic()))
     answers: dict[str, Timed] = {}
     failed: list[str] = []
@@ -73,9 +77,8 @@ def _timed(prepare: Prepare, org: str, leg: Leg, question: Question) -> Timed:
 
 
 def _answer(name: str, future: Future[Timed]) -> Timed | None:
-    """What a leg gave, or None when it failed or is late; one that has not begun never will."""
-    if not future.done():
-        future.cancel()
+    """What a leg gave, or None when it failed, is late or was given up; one that has not begun never will."""
+    if future.cancel() or not future.done():
         return None
     error = future.exception()
     if error is None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, JsonValue
+from pydantic import Field, JsonValue
 
 from loom.access.caller import Role
 from loom.access.namespaces import FanOut, fan_out
@@ -15,16 +15,10 @@ from loom.errors import Rejected
 from loom.federation import legs as planes
 from loom.federation.legs import Asked
 from loom.ledger.rules import Reader
-from loom.ops.fields import ScopeWord, Tags
+from loom.ops.fields import EMBEDDER, HANDLE_LENGTH_MAX, TOP_K_MAX, NamespaceScope, Query, ScopeWord, Tags
 from loom.ops.spec import Answer, Context, Kind, Op, OpenRequest, Prepare, Toolset, prepared_as
 from loom.planes.leg import Leg, Question
 from loom.retrieval.recipes import RecipeName
-
-QUERY_CHARACTERS_MAX = 10_000
-TOP_K_MAX = 100
-PAGE_LENGTH_MAX = 540_000
-"""A handle carries its query, which can be long."""
-EMBEDDER = "embedder"
 
 EMPTY: Mapping[str, Mapping[str, Json]] = MappingProxyType(
     {
@@ -37,29 +31,17 @@ EMPTY: Mapping[str, Mapping[str, Json]] = MappingProxyType(
 """The sections every answer has, as they are when their plane does not exist or did not answer."""
 
 
-def _not_blank(query: str) -> str:
-    used = query.strip()[:QUERY_CHARACTERS_MAX]
-    if not used:
-        raise ValueError("is blank; ask something")
-    return used
-
-
 class QueryRequest(OpenRequest):
     """What search.query takes."""
 
-    query: Annotated[
-        str, AfterValidator(_not_blank), Field(description="What to look for, in plain words; every plane gets it.")
-    ]
+    query: Annotated[Query, Field(description="What to look for, in plain words; every plane gets it.")]
     top_k: Annotated[
         int, Field(ge=1, le=TOP_K_MAX, description="Most hits in a section, 1 to 100; the tracker gives 10 at most.")
     ] = 5
     tags: Annotated[
         Tags, Field(description="Tags that memories and documents must have; the other planes know none.")
     ] = Field(default_factory=list)
-    namespace_scope: Annotated[
-        Literal["this", "all_mine"],
-        Field(description="this: the named namespace alone. all_mine: the caller's other memory namespaces as well."),
-    ] = "all_mine"
+    namespace_scope: NamespaceScope = "all_mine"
     recipe: Annotated[
         RecipeName, Field(description="The way memories are ranked, as in memory.search; empty for the usual one.")
     ] = ""
@@ -74,7 +56,7 @@ class QueryRequest(OpenRequest):
         False
     )
     page: Annotated[
-        Annotated[str, Field(max_length=PAGE_LENGTH_MAX)],
+        Annotated[str, Field(max_length=HANDLE_LENGTH_MAX)],
         Field(description="memory.next_page of an earlier answer, to go on from there; empty to begin."),
     ] = ""
     read_scope: Annotated[

@@ -22,7 +22,7 @@ class Bench:
     database: Database
     embedder: Embedder
     clock_us: Callable[[], int]
-    tombstone_days: int = 14
+    tombstone_days: int
 
 
 Handler = Callable[[Bench, str, Sequence[str]], None]

@@ -10,6 +10,9 @@ from loom.models.interface import Embedder
 from loom.retrieval.passages import split_passages
 
 EMBED_TIMEOUT_S = 60.0
+WRITE_TIMEOUT_S = 10.0
+"""How long one write waits for the embedder before it leaves the vectors to a job."""
+
 AT_ONCE_MAX = 8
 """Items that one embedding call of the job takes: at most 128 passages, well within its time."""
 

@@ -18,7 +18,6 @@ DELETED_VERSION_TRACE = "memory.delete_version:"
 """What the trace of a version begins with that `memory.delete_version` took away."""
 
 CHAR_LIMIT_DEFAULT = 8192
-ANY = ("-", "*", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +149,7 @@ def draft(value: Json, attributes: Attributes, session_id: str = "-", run_id: st
     sized = measured(value)
     if attributes.memory_type == PROFILE and not isinstance(value, str):
         raise Rejected(f"{field}: a profile section is a text", field=field)
-    if attributes.source_trace.startswith(DELETED_VERSION_TRACE):
-        raise Rejected(f"source_trace: may not begin with {DELETED_VERSION_TRACE}", field="source_trace")
+    check_trace(attributes.source_trace)
     limit = attributes.char_limit
     if limit is not None and sized.length > limit:
         raise TooLong(
@@ -161,6 +159,12 @@ def draft(value: Json, attributes: Attributes, session_id: str = "-", run_id: st
             char_limit=limit,
         )
     return Draft(value, sized, attributes, session_id, run_id)
+
+
+def check_trace(source_trace: str) -> None:
+    """Rejected when a caller's trace is one that only `memory.delete_version` may leave."""
+    if source_trace.startswith(DELETED_VERSION_TRACE):
+        raise Rejected(f"source_trace: may not begin with {DELETED_VERSION_TRACE}", field="source_trace")
 
 
 def check_match(current: Item | None, if_match_sha256: str, now_us: int) -> None:

@@ -3,10 +3,11 @@
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, PlainSerializer
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
+DAY_US = 24 * 3600 * 1_000_000
 
 
 def instant(us: int) -> datetime:
@@ -66,6 +67,15 @@ TEXT_LENGTH_MAX = 1_000_000
 TAGS_MAX = 64
 TAG_LENGTH_MAX = 128
 SHA256_LENGTH = 64
+SOURCE_TRACE_LENGTH_MAX = 2000
+CHAR_LIMIT_MAX = 2**31 - 1
+QUERY_CHARACTERS_MAX = 10_000
+TOP_K_MAX = 100
+HANDLE_LENGTH_MAX = 540_000
+"""A handle of a next page carries its query and filters, which can be long."""
+
+EMBEDDER = "embedder"
+"""How `degraded` names the embedder."""
 
 MemoryKey = Annotated[str, Field(min_length=1, max_length=MEMORY_KEY_LENGTH_MAX)]
 """A readable key: 1 to 512 characters."""
@@ -78,6 +88,27 @@ Tags = Annotated[
 
 IfMatch = Annotated[str, Field(max_length=SHA256_LENGTH)]
 """A lower-case hex SHA-256, or empty for no check."""
+
+CharLimit = Annotated[int, Field(ge=1, le=CHAR_LIMIT_MAX)]
+"""Cap on a value's encoded length, in characters."""
+
+
+def _asked(query: str) -> str:
+    """The part of a query that is used, without the space around it; ValueError when there is nothing to look for."""
+    used = query.strip()[:QUERY_CHARACTERS_MAX]
+    if not used:
+        raise ValueError("is blank; ask something")
+    return used
+
+
+Query = Annotated[str, AfterValidator(_asked)]
+"""What to look for: not blank; its first 10,000 characters count."""
+
+NamespaceScope = Annotated[
+    Literal["this", "all_mine"],
+    Field(description="this: the named namespace alone. all_mine: the caller's other memory namespaces as well."),
+]
+"""Which namespaces a search reads."""
 
 ScopeWord = Literal["namespace", "own_user", "own_session"]
 """How far a read reaches across users; the token's claim is the ceiling."""

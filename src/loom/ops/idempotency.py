@@ -16,6 +16,8 @@ from loom.storage.interface import Transaction
 
 KEPT_US = 24 * 3600 * 1_000_000
 KEY_LENGTH_MAX = 255
+SWEPT_MAX = 10_000
+"""Answers that one sweep forgets, and those of the same moment."""
 
 SEEN = """
 SELECT op, body_sha256, answer FROM idempotency
@@ -29,7 +31,13 @@ ON CONFLICT (org, principal, idempotency_key) DO UPDATE
 SET op = excluded.op, body_sha256 = excluded.body_sha256, answer = excluded.answer, expires_at = excluded.expires_at
 """
 
-SWEEP = "DELETE FROM idempotency WHERE org = :org AND expires_at <= :now"
+ANY_OVER = "SELECT 1 AS one FROM idempotency WHERE org = :org AND expires_at <= :now LIMIT 1"
+SWEEP = """
+DELETE FROM idempotency WHERE org = :org AND expires_at <= :now AND expires_at <= (
+    SELECT max(oldest.expires_at) FROM (
+        SELECT expires_at FROM idempotency WHERE org = :org ORDER BY expires_at LIMIT :most
+    ) AS oldest)
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +101,11 @@ def keep(tx: Transaction, this: Attempt, answer: Mapping[str, Any], now_us: int)
     )
 
 
+def any_over(tx: Transaction, now_us: int) -> bool:
+    """Whether there is anything to sweep; asked in a read, so that looking costs no write."""
+    return tx.row(ANY_OVER, now=now_us) is not None
+
+
 def sweep(tx: Transaction, now_us: int) -> int:
-    """Forget answers past their time; how many went."""
-    return tx.run(SWEEP, now=now_us)
+    """Forget answers past their time, the oldest first; how many went."""
+    return tx.run(SWEEP, now=now_us, most=SWEPT_MAX)

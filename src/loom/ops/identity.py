@@ -5,7 +5,7 @@ from typing import Any
 
 from loom.access.caller import Caller, Install, ReadScope, Transport
 from loom.errors import Denied, Rejected
-from loom.ops.spec import IDENTITY_FIELDS, IDENTITY_LENGTH_MAX, NONE, AnyOp, plane_of
+from loom.ops.spec import IDENTITY_FIELDS, IDENTITY_LENGTH_MAX, NONE, AnyOp, Request, plane_of
 from loom.ops.text_checks import has_control
 
 NOT_GIVEN = (None, "", NONE)
@@ -50,6 +50,12 @@ def scope_of(op: AnyOp, caller: Caller, args: Mapping[str, Any]) -> ReadScope:
     asked = args.get("read_scope") if "read_scope" in op.takes.model_fields else None
     wanted = SCOPES.get(asked, ReadScope.NAMESPACE) if isinstance(asked, str) else ReadScope.NAMESPACE
     return min(caller.read_scope, wanted)
+
+
+def check_one_agent(request: Request) -> None:
+    """Rejected when a new row would belong to any agent."""
+    if request.agent == ANY_AGENT:
+        raise Rejected("agent: '*' stands for any agent and cannot write; name one, or '-' for none", field="agent")
 
 
 def _first(*values: object) -> object:
@@ -98,6 +104,6 @@ def _check_namespace(op: AnyOp, caller: Caller, known: dict[str, Any]) -> None:
             which = f": {', '.join(reached)}" if reached else "; namespace.list shows them"
             raise Rejected(f"namespace: required; name one the token reaches{which}", field="namespace")
         return
-    if caller.namespaces is None or namespace in caller.namespaces:
+    if caller.reaches(namespace):
         return
     raise Denied("namespace: this token does not reach it", field="namespace")

@@ -1,7 +1,6 @@
 """How many calls one caller may make, by kind."""
 
 import time
-from dataclasses import dataclass
 from typing import Protocol
 
 from limits import RateLimitItemPerMinute
@@ -18,14 +17,6 @@ class RateLimit(Protocol):
     def take(self, principal: str, kind: Kind) -> None:
         """Count one call of `principal`; RateLimited when it is one too many."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Unlimited:
-    """No limit: a single-user server."""
-
-    def take(self, principal: str, kind: Kind) -> None:
-        """Every call passes."""
 
 
 class PerMinute:

@@ -111,9 +111,9 @@ class Limits:
         tombstone_days: how long a deleted memory can be restored.
     """
 
-    fanout_namespaces_max: int = 20
-    leg_timeout_s: float = 5.0
-    tombstone_days: int = 14
+    fanout_namespaces_max: int
+    leg_timeout_s: float
+    tombstone_days: int
 
 
 @dataclass(frozen=True, slots=True)

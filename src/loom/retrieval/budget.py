@@ -3,10 +3,9 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from typing import Final, Literal
 
 Bodies = Literal["full", "excerpt", "none", "unit"]
-BODIES: Final[tuple[Bodies, ...]] = get_args(Bodies)
 
 EXCERPT_CHARACTERS: Final = 200
 CHARACTERS_A_TOKEN: Final = 4

@@ -16,9 +16,6 @@ from loom.storage.indexes import Scored
 WORDS: Final = "words"
 MEANING: Final = "meaning"
 TIME: Final = "time"
-GRAPH: Final = "graph"
-USAGE: Final = "usage"
-LEGS: Final = (WORDS, MEANING, TIME, GRAPH, USAGE)
 
 _NO_FLOORS: Final[Mapping[str, float]] = MappingProxyType({})
 

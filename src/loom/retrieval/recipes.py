@@ -7,12 +7,11 @@ reports: 0.4 for words was as good as 0.5 or better by hit@5 on each, and 0.3 wo
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Final, Literal, get_args
+from typing import Final, Literal
 
-from loom.retrieval.fuse import MEANING, TIME, USAGE, WORDS
+from loom.retrieval.fuse import MEANING, TIME, WORDS
 
 RecipeName = Literal["", "fast", "balanced", "quality", "verbatim", "code", "temporal", "graph"]
-RECIPE_NAMES: Final[tuple[RecipeName, ...]] = get_args(RecipeName)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +25,6 @@ class Recipe:
         candidates_max: hits that each leg brings to the fusion.
         word_weight: unstemmed matches against 1.0 for stemmed ones, in the words leg.
         phrases_first: hits that hold a quoted phrase, or the whole query side by side, come first.
-        rerank: a reranker reads the best hits, where one is installed.
-        neighbours: items that share entities with the best hits are pulled in, where the graph exists.
     """
 
     name: RecipeName
@@ -35,24 +32,20 @@ class Recipe:
     candidates_max: int
     word_weight: float = 0.5
     phrases_first: bool = False
-    rerank: bool = False
-    neighbours: bool = False
 
 
 def _weights(**legs: float) -> Mapping[str, float]:
     return MappingProxyType(legs)
 
 
-_BALANCED: Final = Recipe(
-    "balanced", _weights(**{WORDS: 0.4, MEANING: 0.6, TIME: 0.15, USAGE: 0.02}), candidates_max=100
-)
+_BALANCED: Final = Recipe("balanced", _weights(**{WORDS: 0.4, MEANING: 0.6, TIME: 0.15}), candidates_max=100)
 
 RECIPES: Final[Mapping[RecipeName, Recipe]] = MappingProxyType(
     {
         "": _BALANCED,
         "balanced": _BALANCED,
         "fast": Recipe("fast", _weights(**{WORDS: 0.4, MEANING: 0.6}), candidates_max=50),
-        "quality": replace(_BALANCED, name="quality", candidates_max=200, rerank=True),
+        "quality": replace(_BALANCED, name="quality", candidates_max=200),
         "verbatim": Recipe(
             "verbatim",
             _weights(**{WORDS: 0.9, MEANING: 0.1}),
@@ -64,11 +57,10 @@ RECIPES: Final[Mapping[RecipeName, Recipe]] = MappingProxyType(
         "temporal": replace(
             _BALANCED, name="temporal", weights=_weights(**{WORDS: 0.22, MEANING: 0.33, TIME: 0.45}), candidates_max=200
         ),
-        "graph": replace(_BALANCED, name="graph", neighbours=True),
+        "graph": replace(_BALANCED, name="graph"),
     }
 )
 """Every recipe by name; the empty name is the server's default.
 
-`quality` and `graph` rank as `balanced` does (`quality` over more candidates) wherever
-no reranker is installed and no entity graph is kept; `rerank` and `neighbours` say what they ask for.
+`quality` ranks as `balanced` does, over more candidates. `graph` is `balanced`: no graph of entities is kept.
 """

@@ -24,9 +24,6 @@ import snowballstemmer
 from loom.retrieval.scripts import FLAGS, SPACELESS, Folds
 from loom.storage.indexes import IndexedText, TextQuery
 
-VERSION: Final = 1
-"""Raised when a text's tokens change, so that an index knows it is old."""
-
 DOCUMENT_CHARACTERS_MAX: Final = 200_000
 QUERY_CHARACTERS_MAX: Final = 10_000
 QUERY_TOKENS_MAX: Final = 200
@@ -235,8 +232,3 @@ def _stem(word: str) -> str:
         return word
     with _snowball_lock:
         return _snowball.stemWord(word)
-
-
-def coverage_stems(text: str) -> frozenset[str]:
-    """The distinct stems of `text`, as evidence of how much of a query a hit holds."""
-    return frozenset(document(text).stems)

@@ -124,12 +124,8 @@ def delete(ctx: Context, request: DeleteRequest) -> DeleteAnswer:
 
 
 def _check_reach(caller: Caller, name: str) -> None:
-    if not _reaches(caller, name):
+    if not caller.reaches(name):
         raise Denied("name: this token does not reach the namespace", field="name")
-
-
-def _reaches(caller: Caller, name: str) -> bool:
-    return caller.namespaces is None or name in caller.namespaces
 
 
 def _missing() -> NotFound:

@@ -11,7 +11,7 @@ from loom.access.tokens import Token, covers
 from loom.canonical import Json
 from loom.errors import Denied, NotFound, Rejected
 from loom.jobs.handlers import Bench
-from loom.ops.fields import Instant, ScopeWord, instant, instant_or_none, microseconds
+from loom.ops.fields import DAY_US, Instant, ScopeWord, instant, instant_or_none, microseconds
 from loom.ops.identity import ANY_AGENT, NOT_GIVEN
 from loom.ops.spec import IDENTITY_LENGTH_MAX, Answer, Context, Kind, Op, ServerRequest
 from loom.ops.text_checks import has_control
@@ -22,7 +22,6 @@ USED = "token.used"
 NAME_LENGTH_MAX = 256
 NAMESPACES_MAX = 1000
 TTL_DAYS_MAX = 3650
-DAY_US = 24 * 3600 * 1_000_000
 LISTED_MAX = 1000
 
 RoleWord = Literal["viewer", "writer", "admin"]

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from fakes import ORG, Core
+from loom import system
 from loom.access.caller import Caller, ReadScope, Role
 from loom.errors import LoomError
 from loom.planes import memory
@@ -45,6 +46,6 @@ def found(core: Core, query: str, **args: Any) -> list[str]:
 
 
 def sweep(core: Core) -> None:
-    """Run the plane's upkeep once."""
-    for one in memory.SWEEPS:
+    """Run the plane's upkeep and the server's once."""
+    for one in (*memory.SWEEPS, *system.SWEEPS):
         one(core.bench, ORG)

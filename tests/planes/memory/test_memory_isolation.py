@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from fakes import Clock, Core, core_of
 from loom.access.caller import Caller, ReadScope, Role
 from loom.errors import LoomError
+from loom.ledger import embedding
 from loom.planes import memory
 from loom.storage.migrate import from_package
 from loom.storage.sqlite import SqliteDatabase, SqliteSettings
@@ -154,7 +155,7 @@ def reads(core: Core, asker: Asker) -> list[tuple[str, bool, dict[str, Any]]]:
 def check(rows: list[Written], askers: list[Asker]) -> None:
     clock = Clock()
     with ThreadPoolExecutor(1) as pool:
-        core = core_of(memory.OPS, memory.JOBS, {}, STORES.fresh(clock), clock, pool)
+        core = core_of(memory.OPS, embedding.JOBS, {}, STORES.fresh(clock), clock, pool)
         marks = write(core, rows)
         ids = {one["memory_id"] for one in every(core)}
         for asker in askers:

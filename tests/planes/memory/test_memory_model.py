@@ -7,6 +7,7 @@ import pytest
 from memory_kit import found, keys
 
 from fakes import Core, CoreOf
+from loom.ledger import embedding
 from loom.models.onnx import OnnxEmbedder
 from loom.models.sources import installed
 from loom.planes import memory
@@ -39,7 +40,7 @@ def onnx() -> Iterator[OnnxEmbedder]:
 
 @pytest.fixture
 def core(core_of: CoreOf, onnx: OnnxEmbedder) -> Core:
-    made = core_of(memory.OPS, memory.JOBS)
+    made = core_of(memory.OPS, embedding.JOBS)
     return replace(made, dispatcher=replace(made.dispatcher, embedder=onnx))
 
 

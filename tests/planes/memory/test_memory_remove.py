@@ -5,7 +5,7 @@ from memory_kit import ADMIN, WRITER, found, keys, refused, sweep
 
 from fakes import ORG, Core
 from loom.errors import AmbiguousKey, Conflict, Locked, NotFound, PinnedConflict, Rejected, ShaMismatch
-from loom.planes.memory import ops_remove
+from loom.ops import fields
 
 
 def delete(core: Core, made: dict[str, Any]) -> None:
@@ -205,7 +205,7 @@ def test_the_sweep_is_bounded_and_goes_on(core: Core) -> None:
     for _ in range(2):
         sweep(core)
     assert core.call("memory.list", statuses=["tombstoned", "expired", "live"])["total"] == 0
-    assert ops_remove.DAY_US == 86_400_000_000
+    assert fields.DAY_US == 86_400_000_000
 
 
 def test_a_time_to_live_is_given_and_taken(core: Core) -> None:

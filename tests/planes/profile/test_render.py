@@ -101,6 +101,25 @@ def test_markdown_escapes_only_what_would_be_a_heading(stored: str, shown: str) 
 
 
 @pytest.mark.parametrize(
+    ("stored", "shown"),
+    [
+        ("```py\nx = 1", "```py\nx = 1\n```"),
+        ("~~~~\nx\n~~~", "~~~~\nx\n~~~\n~~~~"),
+        ("```\nx\n```", "```\nx\n```"),
+        ("```\nx\n````\n```", "```\nx\n````\n```\n```"),
+        ("``` a ` b\nx", "``` a ` b\nx"),
+        ("<!-- x", "&lt;!-- x"),
+        ("<pre>", "&lt;pre>"),
+        ("<present>", "<present>"),
+        ("a < b", "a < b"),
+    ],
+)
+def test_a_block_left_open_does_not_swallow_the_next_section(stored: str, shown: str) -> None:
+    rendered = markdown([Part("a", stored, "-", "-"), Part("b", "y", "-", "-")])
+    assert rendered == f"## a\n\n{shown}\n\n## b\n\ny"
+
+
+@pytest.mark.parametrize(
     ("label", "shown"), [("a\nb", "a b"), ("a ##", "a \\##"), ("C#", "C#"), ("a\r\n# b", "a # b"), ("<H1>", "&lt;H1>")]
 )
 def test_a_label_is_one_heading(label: str, shown: str) -> None:

@@ -1,6 +1,6 @@
 """The HTTP app, put together from values."""
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -51,11 +51,9 @@ class Http:
         metrics: whose `observe` the dispatcher got.
         checks: what `/readyz` asks, by name.
         mcp: the MCP endpoint at `/mcp`, or None.
-        routes: further routes (the dashboard); looked at after ours.
         workers: the threads that operations run in; shared with `mcp`.
         lifecycle: shared with `serve`.
         body_length_max: bytes.
-        on_stop: called when the server has stopped serving.
     """
 
     registry: Registry
@@ -66,11 +64,9 @@ class Http:
     metrics: Metrics = field(default_factory=Metrics)
     checks: Mapping[str, Check] = field(default_factory=dict[str, Check])
     mcp: Service | None = None
-    routes: Sequence[BaseRoute] = ()
     workers: Workers = field(default_factory=Workers)
     lifecycle: Lifecycle = field(default_factory=Lifecycle)
     body_length_max: int = BODY_LENGTH_MAX
-    on_stop: Callable[[], None] | None = None
 
 
 def http_app(parts: Http) -> Starlette:
@@ -92,7 +88,6 @@ def http_app(parts: Http) -> Starlette:
         Route("/metrics", probes.numbers),
         Route("/openapi.json", openapi),
         *page_routes(),
-        *parts.routes,
         Route("/", _to_docs),
     ]
 
@@ -106,8 +101,6 @@ def http_app(parts: Http) -> Starlette:
                     yield
         finally:
             parts.lifecycle.stopping()
-            if parts.on_stop is not None:
-                parts.on_stop()
 
     app = Starlette(
         routes=routes,

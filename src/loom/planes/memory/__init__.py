@@ -8,7 +8,6 @@ written, `select` what a search may show; the rows are the ledger's.
 from collections.abc import Mapping
 
 from loom.jobs.handlers import LateHandler
-from loom.ledger.embedding import JOBS
 from loom.planes.memory.ops_guard import LOCK, PIN, TOUCH
 from loom.planes.memory.ops_list import LIST
 from loom.planes.memory.ops_many import SET_MANY
@@ -19,7 +18,7 @@ from loom.planes.memory.ops_transfer import EXPORT, IMPORT
 from loom.planes.memory.ops_write import SET, UPDATE
 from loom.planes.memory.sweeps import SWEEPS
 
-__all__ = ["JOBS", "LATE", "LEG", "OPS", "SWEEPS"]
+__all__ = ["LATE", "LEG", "OPS", "SWEEPS"]
 
 LATE: Mapping[str, LateHandler] = {}
 

@@ -9,7 +9,17 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from loom.access.caller import ReadScope
 from loom.ledger.indexing import text_of
 from loom.ledger.rules import Item
-from loom.ops.fields import TAG_LENGTH_MAX, TAGS_MAX, Instant, instant, instant_or_none, iso
+from loom.ops.fields import (
+    EMBEDDER,
+    QUERY_CHARACTERS_MAX,
+    TAG_LENGTH_MAX,
+    TAGS_MAX,
+    TOP_K_MAX,
+    Instant,
+    instant,
+    instant_or_none,
+    iso,
+)
 from loom.ops.spec import IDENTITY_LENGTH_MAX, Answer
 from loom.planes.memory import handles, select
 from loom.planes.memory.fields import MEMORY_TYPE_LENGTH_MAX, TYPES_MAX, json_value
@@ -23,13 +33,11 @@ from loom.retrieval.fuse import MEANING, Fused
 from loom.retrieval.recipes import RecipeName
 from loom.storage.interface import Transaction
 
-QUERY_CHARACTERS_MAX = 10_000
 JUDGED_CHARACTERS_MAX = 20_000
 """Characters of a hit that count as evidence for it."""
 
-TOP_K_MAX = 100
 AGENTS_MAX = 100
-EMBEDDER, MEANING_LOST = "embedder", "meaning"
+MEANING_LOST = "meaning"
 
 
 class Hit(BaseModel):

@@ -13,13 +13,9 @@ from loom.planes.memory.select import Filter
 from loom.retrieval import tokens, values
 from loom.storage.indexes import Shelf
 
-WRITE_TIMEOUT_S = 10.0
-"""How long one write waits for the embedder before it leaves the vectors to a job."""
-
 MANY_TIMEOUT_S = 60.0
-"""The same for a call that writes many."""
+"""How long a call that writes many waits for the embedder before it leaves the vectors to a job."""
 
-EMBEDDER = "embedder"
 TWINS_LOOKED_AT = 10
 TWIN_NEARNESS_MIN = 0.6
 """How far from unrelated (0) to equal (1) two texts are in meaning before they can be twins; their keys differ."""

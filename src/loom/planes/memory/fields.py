@@ -6,18 +6,27 @@ from typing import Annotated, Literal, cast
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from loom.canonical import Json
-from loom.ledger.rules import Item, Place, Reader
-from loom.ops.fields import IfMatch, Instant, MemoryKey, ScopeWord, Tags, instant, instant_or_none
+from loom.ledger.rules import Item, Place, Reader, Version
+from loom.ops.fields import (
+    SOURCE_TRACE_LENGTH_MAX,
+    CharLimit,
+    IfMatch,
+    Instant,
+    MemoryKey,
+    ScopeWord,
+    Tags,
+    instant,
+    instant_or_none,
+)
 from loom.ops.spec import Answer, Context, Prepare, Request
 
 VALUE_LENGTH_MAX = 256 * 1024
 """Cap on any memory's value: characters of its canonical JSON."""
 
 MEMORY_TYPE_LENGTH_MAX = 64
-SOURCE_TRACE_LENGTH_MAX = 2000
 TTL_S_MAX = 100 * 366 * 24 * 3600
-CHAR_LIMIT_MAX = 2**31 - 1
 TYPES_MAX = 32
+MISSING = "missing"
 
 MemoryType = Annotated[str, Field(min_length=1, max_length=MEMORY_TYPE_LENGTH_MAX)]
 """A kind of memory: semantic, episodic, procedural, decision, constraint, profile, or a word of one's own."""
@@ -31,8 +40,6 @@ SourceTrace = Annotated[str, Field(max_length=SOURCE_TRACE_LENGTH_MAX)]
 Sensitivity = Literal["normal", "high"]
 
 TtlSeconds = Annotated[int, Field(ge=0, le=TTL_S_MAX)]
-
-CharLimit = Annotated[int, Field(ge=1, le=CHAR_LIMIT_MAX)]
 
 
 class SetFields(BaseModel):
@@ -94,6 +101,32 @@ class MemoryAnswer(Answer):
     lock_mode: Annotated[str, Field(description="Empty, no_delete or read_only.")]
 
 
+class VersionShown(BaseModel):
+    """What is known of a version besides its value; shared by get, history and list."""
+
+    model_config = ConfigDict(frozen=True)
+
+    memory_type: Annotated[str, Field(description="semantic, decision, ... ; empty when not found.")] = ""
+    tags: Annotated[list[str], Field(description="Its tags, sorted.")] = Field(default_factory=list[str])
+    confidence: Annotated[float, Field(description="How sure the claim is, 0 to 1.")] = 1.0
+    source_trace: Annotated[str, Field(description="Where it comes from.")] = ""
+    sensitivity: Annotated[str, Field(description="normal or high.")] = "normal"
+    valid_at: Annotated[Instant | None, Field(description="From when the claim holds.")] = None
+    valid_to: Annotated[Instant | None, Field(description="Until when the claim holds.")] = None
+    expires_at: Annotated[Instant | None, Field(description="When it is forgotten; null for never.")] = None
+    char_limit: Annotated[int | None, Field(description="A section's cap; null for none.")] = None
+    version: Annotated[int | None, Field(description="The version's number, above 2^53.")] = None
+    version_text: Annotated[str, Field(description="The same number as text.")] = ""
+    status: Annotated[
+        str, Field(description="live, superseded, tombstoned, redacted, expired; missing when there is nothing.")
+    ] = MISSING
+    content_sha256: Annotated[str, Field(description="Hash of the value; empty when there is none.")] = ""
+    value_length: Annotated[int, Field(description="Characters of the value as canonical JSON.")] = 0
+    created_at: Annotated[Instant | None, Field(description="When this version was written.")] = None
+    session_id: Annotated[str, Field(description="The conversation it comes from.")] = "-"
+    run_id: Annotated[str, Field(description="The agent run it comes from.")] = "-"
+
+
 ReadScopeField = Annotated[
     ScopeWord,
     Field(
@@ -121,6 +154,30 @@ def answer_fields(item: Item) -> Mapping[str, object]:
         "expires_at": instant_or_none(item.expires_at),
         "pinned": item.pinned,
         "lock_mode": item.lock_mode,
+    }
+
+
+def version_shown(version: Version) -> Mapping[str, object]:
+    """A version as `VersionShown` has it."""
+    known = version.attributes
+    return {
+        "memory_type": known.memory_type,
+        "tags": list(known.tags),
+        "confidence": known.confidence,
+        "source_trace": known.source_trace,
+        "sensitivity": known.sensitivity,
+        "valid_at": instant_or_none(known.valid_at),
+        "valid_to": instant_or_none(known.valid_to),
+        "expires_at": instant_or_none(known.expires_at),
+        "char_limit": known.char_limit,
+        "version": version.version,
+        "version_text": str(version.version),
+        "status": version.status,
+        "content_sha256": version.content_sha256,
+        "value_length": version.value_length,
+        "created_at": instant(version.created_at),
+        "session_id": version.session_id,
+        "run_id": version.run_id,
     }
 
 

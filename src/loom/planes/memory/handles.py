@@ -12,8 +12,8 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from loom.errors import Rejected
+from loom.ops.fields import HANDLE_LENGTH_MAX
 
-HANDLE_LENGTH_MAX = 540_000
 CONTENT_LENGTH_MAX = 400_000
 """Bytes that a handle may unpack to: a query of 10,000 characters and its filters, all of them escaped."""
 

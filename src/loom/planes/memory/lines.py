@@ -9,18 +9,27 @@ from loom.access.namespaces import Namespace
 from loom.errors import Rejected
 from loom.ledger import rules as ledger
 from loom.ledger.rules import LIVE, SUPERSEDED, TOMBSTONED, Attributes, Item, Place, Version
-from loom.ops.fields import Instant, MemoryKey, Tags, instant, instant_or_none, microseconds, microseconds_or_none
+from loom.ops.fields import (
+    CharLimit,
+    Instant,
+    MemoryKey,
+    Tags,
+    instant,
+    instant_or_none,
+    microseconds,
+    microseconds_or_none,
+)
 from loom.ops.spec import IDENTITY_LENGTH_MAX
 from loom.ops.text_checks import has_control
 from loom.planes.memory import rules
 from loom.planes.memory.fields import (
-    CHAR_LIMIT_MAX,
     VALUE_LENGTH_MAX,
     Confidence,
     MemoryType,
     Sensitivity,
     json_of,
     json_value,
+    version_shown,
 )
 from loom.planes.memory.select import value_of
 
@@ -33,7 +42,6 @@ LINE_CHARACTERS_MAX = 1_000_000
 TRACE_LENGTH_MAX = 1_000_000
 REASON_LENGTH_MAX = 500
 DESCRIPTION_LENGTH_MAX = 10_000
-NUMBER_LENGTH_MAX = 19
 
 
 def _printable(text: str) -> str:
@@ -79,7 +87,7 @@ class VersionLine(BaseModel):
     valid_at: Instant | None = None
     valid_to: Instant | None = None
     expires_at: Instant | None = None
-    char_limit: Annotated[int, Field(ge=1, le=CHAR_LIMIT_MAX)] | None = None
+    char_limit: CharLimit | None = None
     created_at: Instant
 
 
@@ -139,28 +147,8 @@ def memory_line(item: Item, versions: Sequence[Version]) -> MemoryLine:
 
 def version_line(version: Version) -> VersionLine:
     """One version as part of a line."""
-    known = version.attributes
-    return VersionLine.model_validate(
-        {
-            "version_text": str(version.version),
-            "status": version.status,
-            "session_id": version.session_id,
-            "run_id": version.run_id,
-            "has_value": version.value_text is not None,
-            "value": json_value(value_of(version)),
-            "content_sha256": version.content_sha256,
-            "memory_type": known.memory_type,
-            "tags": list(known.tags),
-            "confidence": known.confidence,
-            "source_trace": known.source_trace,
-            "sensitivity": known.sensitivity,
-            "valid_at": instant_or_none(known.valid_at),
-            "valid_to": instant_or_none(known.valid_to),
-            "expires_at": instant_or_none(known.expires_at),
-            "char_limit": known.char_limit,
-            "created_at": instant(version.created_at),
-        }
-    )
+    value = {"has_value": version.value_text is not None, "value": json_value(value_of(version))}
+    return VersionLine.model_validate({**version_shown(version), **value})
 
 
 def version_of(line: VersionLine) -> Version:

@@ -8,12 +8,12 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from loom.access.caller import Role
 from loom.ledger.rules import LIVE, Item
-from loom.ops.fields import MEMORY_KEY_LENGTH_MAX, Instant, Tags, instant_or_none, microseconds
+from loom.ops.fields import HANDLE_LENGTH_MAX, MEMORY_KEY_LENGTH_MAX, Instant, Tags, instant_or_none, microseconds
 from loom.ops.spec import IDENTITY_LENGTH_MAX, Answer, Context, Kind, Op, OpenRequest, Toolset
 from loom.planes.memory import handles, listing
-from loom.planes.memory.fields import MemoryTypes, ReadScopeField, json_value, reader_of
+from loom.planes.memory.fields import MemoryTypes, ReadScopeField, VersionShown, json_value, reader_of, version_shown
 from loom.planes.memory.listing import After, Listing, Order
-from loom.planes.memory.ops_read import Attributes, attributes_shown, ending
+from loom.planes.memory.ops_read import ending
 from loom.planes.memory.select import value_of
 from loom.retrieval import budget, values
 
@@ -63,14 +63,14 @@ class ListRequest(OpenRequest):
     cursor: Annotated[
         str,
         Field(
-            max_length=handles.HANDLE_LENGTH_MAX,
+            max_length=HANDLE_LENGTH_MAX,
             description="next_cursor of the answer before, with the same filters; empty for the first page.",
         ),
     ] = ""
     read_scope: ReadScopeField = "namespace"
 
 
-class ListedMemory(Attributes):
+class ListedMemory(VersionShown):
     """One row."""
 
     memory_key: Annotated[str, Field(description="The key.")]
@@ -189,7 +189,7 @@ def within_budget(items: list[Item], bodies: str) -> list[Item]:
 def listed(item: Item, bodies: str, now_us: int | None) -> ListedMemory:
     """One row as it is shown now; without a moment, as it was when its version lived."""
     value = value_of(item.head)
-    known = attributes_shown(item.head)
+    known = version_shown(item.head)
     has_value = item.head.value_text is not None
     return ListedMemory.model_validate(
         {

@@ -10,10 +10,11 @@ from loom.access.caller import Role
 from loom.errors import LoomError, Rejected
 from loom.ledger import store
 from loom.ledger.rules import Item, Place
-from loom.ops.fields import MEMORY_KEY_LENGTH_MAX
+from loom.ops.fields import EMBEDDER, MEMORY_KEY_LENGTH_MAX
+from loom.ops.identity import check_one_agent
 from loom.ops.spec import Answer, Context, Kind, Op, Prepare, Request, prepared_as
 from loom.planes.memory import embeds, rules
-from loom.planes.memory.embeds import EMBEDDER, Ready
+from loom.planes.memory.embeds import Ready
 from loom.planes.memory.fields import SetFields, place_of
 from loom.planes.memory.ops_write import draft_of, put, set_answer
 
@@ -26,9 +27,6 @@ NAMES_SHOWN_MAX = 100
 
 SHOWN = {"memory_key", "memory_id", "version", "version_text", "content_sha256", "value_length", "created", "changed"}
 """What an item's answer has of an answer of memory.set."""
-
-ITEM_PROPERTIES = SetFields.model_json_schema()["properties"]
-ITEM_PROPERTIES["value"].pop("$ref", None)  # any JSON: the definition it names is not part of the schema below
 
 ITEMS_SCHEMA: Mapping[str, object] = {
     "type": "array",
@@ -131,7 +129,7 @@ def wanted_of(raw: JsonValue) -> Wanted:
 
 def ready_to_set_many(prepare: Prepare, request: SetManyRequest) -> Batch:
     """Embed every item that will be written, all together."""
-    rules.check_one_agent(request)
+    check_one_agent(request)
     wanted = [wanted_of(raw) for raw in request.items]
     place = place_of(request)
     with prepare.read(request.org) as tx:

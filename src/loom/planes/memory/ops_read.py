@@ -1,20 +1,27 @@
 """memory.get and memory.history: reading one memory, now, at a moment, or through all its versions."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import Field, JsonValue
 
 from loom.access.caller import Role
 from loom.errors import NotFound, Rejected
 from loom.ledger import rules as ledger
 from loom.ledger import store
 from loom.ledger.rules import LIVE, Item, Reader, Version
-from loom.ops.fields import MEMORY_KEY_LENGTH_MAX, Instant, MemoryKey, instant, instant_or_none, microseconds
+from loom.ops.fields import MEMORY_KEY_LENGTH_MAX, Instant, MemoryKey, microseconds
 from loom.ops.spec import Answer, Context, Kind, Op, OpenRequest, Toolset
 from loom.planes.memory import rules
-from loom.planes.memory.fields import ReadScopeField, json_value, place_of, reader_of
+from loom.planes.memory.fields import (
+    MISSING,
+    ReadScopeField,
+    VersionShown,
+    json_value,
+    place_of,
+    reader_of,
+    version_shown,
+)
 from loom.planes.memory.ops_remove import EXAMPLE, VERSION_TEXT_LENGTH_MAX
 from loom.planes.memory.select import value_of
 
@@ -23,7 +30,7 @@ HISTORY_CHARACTERS_MAX = 4_000_000
 """Characters of values in one answer of memory.history; one version is always shown."""
 
 MEMORY_ID_LENGTH_MAX = 64
-MISSING, EXPIRED = "missing", "expired"
+EXPIRED = "expired"
 
 
 class GetRequest(OpenRequest):
@@ -47,33 +54,7 @@ class GetRequest(OpenRequest):
     read_scope: ReadScopeField = "namespace"
 
 
-class Attributes(BaseModel):
-    """What is known of a version besides its value; shared by get, history and list."""
-
-    model_config = ConfigDict(frozen=True)
-
-    memory_type: Annotated[str, Field(description="semantic, decision, ... ; empty when not found.")] = ""
-    tags: Annotated[list[str], Field(description="Its tags, sorted.")] = Field(default_factory=list[str])
-    confidence: Annotated[float, Field(description="How sure the claim is, 0 to 1.")] = 1.0
-    source_trace: Annotated[str, Field(description="Where it comes from.")] = ""
-    sensitivity: Annotated[str, Field(description="normal or high.")] = "normal"
-    valid_at: Annotated[Instant | None, Field(description="From when the claim holds.")] = None
-    valid_to: Annotated[Instant | None, Field(description="Until when the claim holds.")] = None
-    expires_at: Annotated[Instant | None, Field(description="When it is forgotten; null for never.")] = None
-    char_limit: Annotated[int | None, Field(description="A section's cap; null for none.")] = None
-    version: Annotated[int | None, Field(description="The version's number, above 2^53.")] = None
-    version_text: Annotated[str, Field(description="The same number as text.")] = ""
-    status: Annotated[
-        str, Field(description="live, superseded, tombstoned, redacted, expired; missing when there is nothing.")
-    ] = MISSING
-    content_sha256: Annotated[str, Field(description="Hash of the value; empty when there is none.")] = ""
-    value_length: Annotated[int, Field(description="Characters of the value as canonical JSON.")] = 0
-    created_at: Annotated[Instant | None, Field(description="When this version was written.")] = None
-    session_id: Annotated[str, Field(description="The conversation it comes from.")] = "-"
-    run_id: Annotated[str, Field(description="The agent run it comes from.")] = "-"
-
-
-class GetAnswer(Answer, Attributes):
+class GetAnswer(Answer, VersionShown):
     """What memory.get answers."""
 
     found: Annotated[bool, Field(description="Whether there is a value to read; false is no error.")]
@@ -106,7 +87,7 @@ class HistoryRequest(OpenRequest):
     read_scope: ReadScopeField = "namespace"
 
 
-class HistoryVersion(Attributes):
+class HistoryVersion(VersionShown):
     """One version."""
 
     value: Annotated[JsonValue, Field(description="Its value; null when it has none (any more).")] = None
@@ -126,30 +107,6 @@ class HistoryAnswer(Answer):
     next_version_text: Annotated[
         str, Field(description="Send as before_version_text to read older versions; empty at the end.")
     ]
-
-
-def attributes_shown(version: Version) -> Mapping[str, object]:
-    """A version as `Attributes` shows it."""
-    known = version.attributes
-    return {
-        "memory_type": known.memory_type,
-        "tags": list(known.tags),
-        "confidence": known.confidence,
-        "source_trace": known.source_trace,
-        "sensitivity": known.sensitivity,
-        "valid_at": instant_or_none(known.valid_at),
-        "valid_to": instant_or_none(known.valid_to),
-        "expires_at": instant_or_none(known.expires_at),
-        "char_limit": known.char_limit,
-        "version": version.version,
-        "version_text": str(version.version),
-        "status": version.status,
-        "content_sha256": version.content_sha256,
-        "value_length": version.value_length,
-        "created_at": instant(version.created_at),
-        "session_id": version.session_id,
-        "run_id": version.run_id,
-    }
 
 
 def get(ctx: Context, request: GetRequest) -> GetAnswer:
@@ -176,7 +133,7 @@ def got(request: GetRequest, item: Item, version: Version) -> GetAnswer:
     unchanged = request.if_version != "" and int(request.if_version) == version.version
     return GetAnswer.model_validate(
         {
-            **attributes_shown(version),
+            **version_shown(version),
             "found": True,
             "memory_key": request.memory_key,
             "unchanged": unchanged,
@@ -259,7 +216,7 @@ def history(ctx: Context, request: HistoryRequest) -> HistoryAnswer:
             break
         last = version.version
         if may_see(item, version, reader):
-            known = attributes_shown(version)
+            known = version_shown(version)
             shown.append(HistoryVersion.model_validate({**known, "value": json_value(value_of(version))}))
     more = bool(found) and last != found[-1].version
     return HistoryAnswer(

@@ -7,17 +7,16 @@ from pydantic import Field
 
 from loom.access.caller import Role
 from loom.errors import AmbiguousKey, Conflict, Locked, NotFound, PinnedConflict, ShaMismatch
+from loom.ledger import embedding, store, writes
 from loom.ledger import rules as ledger
-from loom.ledger import store, writes
 from loom.ledger.rules import Item, Version
-from loom.ops.fields import IfMatch, Instant, instant_or_none
+from loom.ops.fields import DAY_US, EMBEDDER, IfMatch, Instant, instant_or_none
 from loom.ops.spec import Context, Kind, Op, Prepare, prepared_as
 from loom.planes.memory import embeds, rules
-from loom.planes.memory.embeds import EMBEDDER, Ready
+from loom.planes.memory.embeds import Ready
 from loom.planes.memory.fields import KeyRequest, MemoryAnswer, SourceTrace, answer_fields, place_of, reader_of
 from loom.planes.memory.select import value_of
 
-DAY_US = 24 * 3600 * 1_000_000
 VERSION_TEXT_LENGTH_MAX = 19
 
 
@@ -88,7 +87,7 @@ def delete(ctx: Context, request: DeleteRequest) -> DeleteAnswer:
     rules.check_live(item, ctx.now_us)
     ledger.check_match(item, request.if_match_sha256, ctx.now_us)
     ledger.check_deletable(item)
-    rules.check_trace(request.source_trace)
+    ledger.check_trace(request.source_trace)
     ended = writes.tombstone(ctx.tx, item, request.source_trace, request.run_id)
     until = recoverable_until(ended, ctx.limits.tombstone_days)
     return DeleteAnswer.model_validate({**answer_fields(ended), "recoverable_until": instant_or_none(until)})
@@ -109,7 +108,7 @@ def to_restore(prepare: Prepare, request: KeyRequest) -> Ready:
     if older is None:
         return embeds.NOTHING
     made = revived(older)
-    return embeds.made_ready(prepare.embedder, [embeds.text_of(item.memory_key, made)], embeds.WRITE_TIMEOUT_S)[0]
+    return embeds.made_ready(prepare.embedder, [embeds.text_of(item.memory_key, made)], embedding.WRITE_TIMEOUT_S)[0]
 
 
 def before(item: Item) -> tuple[int, int]:

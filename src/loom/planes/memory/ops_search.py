@@ -1,9 +1,9 @@
 """memory.search and memory.next_page, and how search.query asks this plane."""
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal, cast
+from typing import Annotated, cast
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from loom.access import namespaces
 from loom.access.caller import ReadScope, Role
@@ -12,11 +12,11 @@ from loom.canonical import Json
 from loom.errors import Rejected
 from loom.ledger.rules import Reader
 from loom.models.interface import EmbedderFailed
-from loom.ops.fields import Tags
+from loom.ops.fields import HANDLE_LENGTH_MAX, TOP_K_MAX, NamespaceScope, Query, Tags
 from loom.ops.spec import Context, Kind, Op, OpenRequest, Prepare, Toolset, prepared_as
 from loom.planes.leg import Leg, Question, Section
 from loom.planes.memory import answers, handles, search
-from loom.planes.memory.answers import QUERY_CHARACTERS_MAX, TOP_K_MAX, Page, SearchAnswer
+from loom.planes.memory.answers import Page, SearchAnswer
 from loom.planes.memory.fields import MemoryTypes, ReadScopeField
 from loom.planes.memory.ops_list import Agents
 from loom.planes.memory.search import Quest
@@ -29,30 +29,17 @@ from loom.storage.interface import Transaction
 WITHHELD_REASON = "memories unlikely to answer were held back"
 
 
-def not_blank(query: str) -> str:
-    """The part of a query that is used, without the space around it; ValueError when there is nothing to look for."""
-    used = query.strip()[:QUERY_CHARACTERS_MAX]
-    if not used:
-        raise ValueError("is blank; ask something")
-    return used
-
-
 class SearchRequest(OpenRequest):
     """What memory.search takes."""
 
-    query: Annotated[
-        str, AfterValidator(not_blank), Field(description="What to look for, in plain words. Nothing in it is syntax.")
-    ]
+    query: Annotated[Query, Field(description="What to look for, in plain words. Nothing in it is syntax.")]
     top_k: Annotated[int, Field(ge=1, le=TOP_K_MAX, description="At most this many hits, 1 to 100.")] = 10
     tags: Annotated[Tags | None, Field(description="Only memories that have all of these tags.")] = None
     memory_types: Annotated[MemoryTypes | None, Field(description="Only memories of these types; null for any.")] = None
     agents: Annotated[Agents | None, Field(description="Only memories these agents wrote; null for everybody's.")] = (
         None
     )
-    namespace_scope: Annotated[
-        Literal["this", "all_mine"],
-        Field(description="this: the named namespace alone. all_mine: the caller's other memory namespaces as well."),
-    ] = "this"
+    namespace_scope: NamespaceScope = "this"
     recipe: Annotated[
         RecipeName,
         Field(
@@ -76,9 +63,7 @@ class NextPageRequest(OpenRequest):
 
     page: Annotated[
         str,
-        Field(
-            min_length=1, max_length=handles.HANDLE_LENGTH_MAX, description="next_page of the answer before, as it is."
-        ),
+        Field(min_length=1, max_length=HANDLE_LENGTH_MAX, description="next_page of the answer before, as it is."),
     ]
     read_scope: ReadScopeField = "namespace"
 

@@ -12,7 +12,7 @@ from loom.errors import Denied, LoomError, Rejected
 from loom.ledger import rules as ledger
 from loom.ledger import store, writes
 from loom.ledger.rules import LIVE, REDACTED, SUPERSEDED, Item, Version
-from loom.ops.fields import microseconds
+from loom.ops.fields import HANDLE_LENGTH_MAX, microseconds
 from loom.ops.spec import IDENTITY_LENGTH_MAX, Answer, Context, Kind, Op, OpenRequest
 from loom.planes.memory import handles, lines, rules
 from loom.planes.memory.lines import MemoryLine, NamespaceLine
@@ -60,9 +60,7 @@ class ExportRequest(OpenRequest):
     limit: Annotated[int, Field(ge=1, le=LINES_MAX, description="At most this many lines.")] = LINES_MAX
     cursor: Annotated[
         str,
-        Field(
-            max_length=handles.HANDLE_LENGTH_MAX, description="next_cursor of the answer before; empty for the first."
-        ),
+        Field(max_length=HANDLE_LENGTH_MAX, description="next_cursor of the answer before; empty for the first."),
     ] = ""
 
 
@@ -230,7 +228,7 @@ def import_line(ctx: Context, raw: JsonValue) -> bool:
 
 def check_reached(ctx: Context, namespace: str) -> None:
     """Denied when the token does not reach the namespace."""
-    if ctx.caller.namespaces is not None and namespace not in ctx.caller.namespaces:
+    if not ctx.caller.reaches(namespace):
         raise Denied("namespace: this token does not reach it", field="namespace")
 
 

@@ -7,15 +7,15 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from loom.access.caller import Role
 from loom.errors import AmbiguousKey, KindConflict, Locked, NotFound, PinnedConflict, ShaMismatch, TooLong
+from loom.ledger import embedding, store, writes
 from loom.ledger import rules as ledger
-from loom.ledger import store, writes
 from loom.ledger.rules import PROFILE, Draft, Item
-from loom.ops.fields import IfMatch, Instant, Tags, microseconds
+from loom.ops.fields import EMBEDDER, CharLimit, IfMatch, Instant, Tags, microseconds
+from loom.ops.identity import check_one_agent
 from loom.ops.spec import Context, Kind, Op, Prepare, Request, Toolset, prepared_as
 from loom.planes.memory import embeds, rules
-from loom.planes.memory.embeds import EMBEDDER, Ready, Twin
+from loom.planes.memory.embeds import Ready, Twin
 from loom.planes.memory.fields import (
-    CharLimit,
     Confidence,
     KeyRequest,
     MemoryAnswer,
@@ -130,13 +130,13 @@ def put(ctx: Context, request: Request, fields: SetFields, ready: Ready, *, dry_
 
 def ready_to_set(prepare: Prepare, request: SetRequest) -> Ready:
     """Embed the value, unless it says nothing new, and look for its twin."""
-    rules.check_one_agent(request)
+    check_one_agent(request)
     made = draft_of(request, request, prepare.now_us)
     key, place = request.memory_key, place_of(request)
     row = embeds.current(prepare, request.org, place, key)
     if row is not None and row.is_live(prepare.now_us) and rules.says_nothing_new(row, made):
         return embeds.NOTHING
-    ready = embeds.made_ready(prepare.embedder, [embeds.text_of(key, made)], embeds.WRITE_TIMEOUT_S)[0]
+    ready = embeds.made_ready(prepare.embedder, [embeds.text_of(key, made)], embedding.WRITE_TIMEOUT_S)[0]
     where = Filter((request.namespace,), reader_of(prepare, request), prepare.now_us)
     return replace(ready, twin=embeds.twin_of(prepare, request.org, where, key, made, ready))
 
@@ -223,7 +223,7 @@ def ready_to_update(prepare: Prepare, request: UpdateRequest) -> Ready:
     made = merged(item, request, prepare.now_us)
     if rules.says_nothing_new(item, made):
         return embeds.NOTHING
-    return embeds.made_ready(prepare.embedder, [embeds.text_of(item.memory_key, made)], embeds.WRITE_TIMEOUT_S)[0]
+    return embeds.made_ready(prepare.embedder, [embeds.text_of(item.memory_key, made)], embedding.WRITE_TIMEOUT_S)[0]
 
 
 def update(ctx: Context, request: UpdateRequest) -> SetAnswer:

@@ -12,7 +12,6 @@ from loom.ledger import rules
 from loom.ledger.rules import CHAR_LIMIT_DEFAULT, PROFILE, Attributes, Draft, Item, Version
 from loom.ops import invalid
 from loom.ops.fields import microseconds_or_none
-from loom.ops.identity import ANY_AGENT
 from loom.ops.spec import Request
 from loom.planes.memory.fields import VALUE_LENGTH_MAX, SetFields
 
@@ -21,12 +20,6 @@ EXPIRED_TRACE = "expired"
 """The trace of the version that ends a memory whose time is over."""
 
 Model = TypeVar("Model", bound=BaseModel)
-
-
-def check_one_agent(request: Request) -> None:
-    """Rejected when a new row would belong to any agent."""
-    if request.agent == ANY_AGENT:
-        raise Rejected("agent: '*' stands for any agent and cannot write; name one, or '-' for none", field="agent")
 
 
 def tags_of(tags: Sequence[str]) -> tuple[str, ...]:
@@ -129,12 +122,6 @@ def check_version_deletable(item: Item, version: Version | None, older: Version 
     last = version.version == item.head.version and older is None
     rules.check_deletable(item if last else replace(item, pinned=False))
     return version
-
-
-def check_trace(source_trace: str) -> None:
-    """Rejected when a caller's trace is one that only `memory.delete_version` may leave."""
-    if source_trace.startswith(rules.DELETED_VERSION_TRACE):
-        raise Rejected(f"source_trace: may not begin with {rules.DELETED_VERSION_TRACE}", field="source_trace")
 
 
 def check_live(item: Item, now_us: int) -> None:

@@ -1,12 +1,12 @@
-"""Upkeep: what expired is ended, what ended long ago is purged, kept answers are forgotten. Each run is bounded."""
+"""Upkeep: what expired is ended, what ended long ago is purged. Each run is bounded."""
 
 from typing import cast
 
 from loom.jobs.handlers import Bench, Sweep
 from loom.ledger import store, writes
 from loom.ledger.rules import LIVE, Item
-from loom.ops import idempotency
-from loom.planes.memory.ops_remove import DAY_US, recoverable_until
+from loom.ops.fields import DAY_US
+from loom.planes.memory.ops_remove import recoverable_until
 from loom.planes.memory.rules import EXPIRED_TRACE
 from loom.storage.interface import Transaction
 
@@ -24,8 +24,6 @@ SELECT item_id FROM ledger_item
 WHERE org = :org AND ended_at IS NOT NULL AND ended_at <= :before
 ORDER BY ended_at LIMIT :most
 """
-
-DUE = "SELECT 1 AS due FROM idempotency WHERE org = :org AND expires_at <= :now LIMIT 1"
 
 
 def end_expired(bench: Bench, org: str) -> None:
@@ -56,15 +54,6 @@ def purge_ended(bench: Bench, org: str) -> None:
                 writes.purge(tx, item)
 
 
-def forget_answers(bench: Bench, org: str) -> None:
-    """Forget answers kept for idempotency keys past their time."""
-    with bench.database.transaction(org, write=False) as tx:
-        if tx.row(DUE, now=bench.clock_us()) is None:
-            return
-    with bench.database.transaction(org, write=True) as tx:
-        idempotency.sweep(tx, bench.clock_us())
-
-
 def _locked(tx: Transaction, ids: list[int]) -> list[Item]:
     """The items as they are once nobody else can change them, locked in one order."""
     for item in sorted(store.by_ids(tx, ids).values(), key=lambda item: (item.place.namespace, item.memory_key)):
@@ -72,4 +61,4 @@ def _locked(tx: Transaction, ids: list[int]) -> list[Item]:
     return list(store.by_ids(tx, ids).values())
 
 
-SWEEPS: tuple[Sweep, ...] = (end_expired, purge_ended, forget_answers)
+SWEEPS: tuple[Sweep, ...] = (end_expired, purge_ended)

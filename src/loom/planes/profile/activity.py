@@ -14,7 +14,7 @@ from pydantic import AfterValidator, Field
 from loom.access.caller import ReadScope, Role
 from loom.canonical import Json
 from loom.jobs.handlers import Bench
-from loom.ops.fields import Instant, instant
+from loom.ops.fields import DAY_US, Instant, instant
 from loom.ops.identity import ANY_AGENT
 from loom.ops.spec import NONE, Answer, Context, Kind, Op, Prepare, Request
 from loom.storage.interface import Transaction
@@ -26,7 +26,6 @@ DASHBOARD = "loom-dashboard"
 LOOKBACK_DAYS_MAX = 30
 KEPT_DAYS = LOOKBACK_DAYS_MAX + 1
 ENTRIES_MAX = 20
-DAY_US = 24 * 3600 * 1_000_000
 
 ADD = """
 INSERT INTO profile_read (org, namespace, agent, user_id, day, last_read_at, read_count, last_op)

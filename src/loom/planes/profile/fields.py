@@ -8,13 +8,8 @@ from pydantic import AfterValidator, Field
 from loom.ops.fields import MemoryKey
 from loom.ops.spec import Answer
 
-CHAR_LIMIT_MAX = 2**31 - 1
-
 Label = MemoryKey
 """A section's name: 1 to 512 characters."""
-
-CharLimit = Annotated[int, Field(ge=1, le=CHAR_LIMIT_MAX)]
-"""Cap on a section's encoded length, in characters."""
 
 
 def one_of(*words: str) -> AfterValidator:

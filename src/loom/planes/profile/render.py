@@ -22,7 +22,10 @@ CONTAINERS = r"(?:[ \t]*(?:>|[-+*](?=[ \t])|[0-9]{1,9}[.)](?=[ \t])))*[ \t]*"
 
 ATX = re.compile(rf"({CONTAINERS})(#{{1,6}}(?=[ \t]|$))")
 SETEXT = re.compile(rf"({CONTAINERS})((?:=+|-+)[ \t]*$)")
-HTML = re.compile(r"<(?=h[1-6](?:[\s/>]|$))", re.IGNORECASE)
+HTML = re.compile(r"<(?=(?:h[1-6]|script|pre|style|textarea)(?:[\s/>]|$)|!--|!\[CDATA\[|![a-z]|\?)", re.IGNORECASE)
+"""What begins a heading, or a block that goes on until it is closed and so could swallow the sections behind it."""
+
+FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})(.*)$")
 CLOSING = re.compile(r"((?:^|[ \t]))(#+[ \t]*$)")
 
 
@@ -66,7 +69,27 @@ def _heading(label: str) -> str:
 
 
 def _body(text: str) -> str:
-    return "".join(_line(line) for line in text.splitlines(keepends=True))
+    lines = text.splitlines(keepends=True)
+    fence = _open_fence(lines)
+    return "".join(map(_line, lines)) + (f"\n{fence}" if fence else "")
+
+
+def _open_fence(lines: Sequence[str]) -> str:
+    """The mark of a code block that the text leaves open; empty for none.
+
+    Left open, it would make code of the sections behind it.
+    """
+    fence = ""
+    for line in lines:
+        found = FENCE.match(line.rstrip("\r\n"))
+        if found is None:
+            continue
+        mark, rest = found.groups()
+        if not fence:
+            fence = mark
+        elif mark.startswith(fence) and not rest.strip():
+            fence = ""
+    return fence
 
 
 def _line(line: str) -> str:

@@ -6,25 +6,20 @@ from typing import Annotated, ClassVar, TypedDict
 from pydantic import Field
 
 from loom.access.caller import Role
-from loom.errors import Denied, KindConflict, Locked, NotFound, Rejected, ShaMismatch, TextNotFound, TooLong
+from loom.errors import Denied, KindConflict, Locked, NotFound, ShaMismatch, TextNotFound, TooLong
 from loom.ledger import embedding, rules, writes
 from loom.ledger.indexing import Embedded
 from loom.ledger.rules import CHAR_LIMIT_DEFAULT, Draft, Item, Place, Reader
 from loom.models.interface import EmbedderFailed
-from loom.ops.fields import IfMatch
-from loom.ops.identity import ANY_AGENT
+from loom.ops.fields import EMBEDDER, SOURCE_TRACE_LENGTH_MAX, CharLimit, IfMatch
+from loom.ops.identity import check_one_agent
 from loom.ops.spec import Context, Kind, Op, Prepare, Request
 from loom.planes.profile import rules as section_rules
 from loom.planes.profile import store
-from loom.planes.profile.fields import CharLimit, Label, SectionAnswer
+from loom.planes.profile.fields import Label, SectionAnswer
 from loom.retrieval import values
 
-EMBED_TIMEOUT_S = 5.0
-"""How long a write waits for the embedder before it leaves the vectors to a job."""
-
-EMBEDDER = "embedder"
 SEPARATOR_LENGTH_MAX = 1024
-SOURCE_TRACE_LENGTH_MAX = 2000
 
 
 class SetRequest(Request):
@@ -95,7 +90,7 @@ def embedded_value(prepare: Prepare, request: SetRequest) -> Embedded | None:
         return None
     text = values.searchable(request.label, request.value, ())
     try:
-        return embedding.embedded(prepare.embedder, [text], EMBED_TIMEOUT_S)[0]
+        return embedding.embedded(prepare.embedder, [text], embedding.WRITE_TIMEOUT_S)[0]
     except EmbedderFailed:
         return None
 
@@ -171,8 +166,7 @@ def _shown(section: Item) -> _Shown:
 
 def _opened(ctx: Context, request: Request, label: str) -> tuple[Item | None, Item | None]:
     """The row that has the label, locked and checked, and the section in it while that lives."""
-    if request.agent == ANY_AGENT:
-        raise Rejected("agent: '*' stands for any agent and cannot write; name one, or '-' for none", field="agent")
+    check_one_agent(request)
     row = store.held(ctx.tx, _place(request), label)
     rules.check_reach(row, Reader(ctx.scope, request.user_id, request.session_id))
     rules.check_kind(row, ctx.now_us, section=True)

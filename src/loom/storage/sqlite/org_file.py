@@ -81,11 +81,7 @@ class Schema:
             # Another process may have been here while this one waited for the lock.
             for stream, step in self._missing(connection, file_name):
                 execute(connection, step.sql)
-                execute(
-                    connection,
-                    "INSERT INTO store_migration (stream, number, name, applied_us) VALUES (?, ?, ?, ?)",
-                    (stream, step.number, step.name, time.time_ns() // 1000),
-                )
+                execute(connection, _RECORDED, (stream, step.number, step.name, time.time_ns() // 1000))
             execute(connection, "INSERT INTO store_meta (key, value) VALUES ('org', ?) ON CONFLICT DO NOTHING", (org,))
             _check_org(connection, file_name, org)
             execute(connection, "COMMIT")

@@ -29,6 +29,6 @@ class SqliteSettings:
     orgs_open_max: int = 64
     busy_timeout_s: float = 10.0
     group_max: int = 64
-    vector_cache_bytes_max: int = 400 * MEBIBYTE
+    vector_cache_bytes_max: int = 512 * MEBIBYTE
     file_bytes_max: int | None = None
     clock_ns: Callable[[], int] = time.time_ns
