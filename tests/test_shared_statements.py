@@ -68,11 +68,3 @@ def test_it_can_be_prepared(kind: str, request: pytest.FixtureRequest) -> None:
         except Exception as error:  # noqa: BLE001  # every statement is to be tried
             refused[where] = str(error)
     assert refused == {}
-
-
-def test_every_statement_names_the_org_in_its_condition() -> None:
-    writes = ("INSERT",)
-    nameless = [
-        where for where, sql in STATEMENTS.items() if "org = :org" not in sql and not sql.strip().startswith(writes)
-    ]
-    assert nameless == []

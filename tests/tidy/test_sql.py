@@ -24,9 +24,9 @@ OF_ONE_ENGINE = re.compile(
 
 
 def statements() -> Iterator[tuple[str, str]]:
-    """Every constant that is a statement, outside the engine's own folder."""
+    """Every constant that is a statement, outside the engines' own folders."""
     for found in pkgutil.walk_packages([str(ROOT)], "loom."):
-        if found.name.startswith("loom.storage.sqlite") or found.name == "loom.__main__":
+        if found.name.startswith(("loom.storage.sqlite", "loom.storage.postgres")) or found.name == "loom.__main__":
             continue
         module = importlib.import_module(found.name)
         for name, value in vars(module).items():
