@@ -1,0 +1,139 @@
+"""Servers and a worker on one PostgreSQL, of which each is killed while clients write."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+import psycopg
+import pytest
+
+from loom.storage.postgres.trial import TrialServer
+from running import Server, running
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+CLIENTS = 8
+EACH = 15
+DEADLINE_S = 120.0
+BACK_S_MAX = 30.0
+SETTINGS = {"embedder": "hashing", "later_work": "elsewhere", "writes_per_minute": "1000000"}
+TERMINATE = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+    " WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name LIKE 'loom%'"
+)
+
+
+@dataclass
+class Clients:
+    """Clients that append lines, each under its own key, until every line was acknowledged."""
+
+    servers: list[Server]
+    acknowledged: list[str] = field(default_factory=list[str])
+    failed: list[str] = field(default_factory=list[str])
+
+    def run(self, client: int) -> None:
+        for number in range(EACH):
+            line = f"line {client}.{number}"
+            if not self.append(line, client):
+                self.failed.append(line)
+                return
+            self.acknowledged.append(line)
+
+    def append(self, line: str, client: int) -> bool:
+        """Send the same line under the same key, to one server after another, until one says yes."""
+        body = {"namespace": "chaos", "agent": "shared", "label": "all", "addition": line}
+        until_s = time.monotonic() + DEADLINE_S
+        turn = client
+        while time.monotonic() < until_s:
+            server = self.servers[turn % len(self.servers)]
+            turn += 1
+            try:
+                answer = httpx.post(
+                    f"{server.url}/v1/profile.append", json=body, headers={"Idempotency-Key": line}, timeout=20
+                )
+            except httpx.TransportError:
+                continue
+            if answer.status_code == 200:
+                return True
+            if answer.status_code not in (409, 503):
+                self.failed.append(f"{answer.status_code} {answer.text[:200]}")
+                return False
+        return False
+
+    def wait_for(self, count: int) -> None:
+        until_s = time.monotonic() + DEADLINE_S
+        while len(self.acknowledged) < count and not self.failed:
+            assert time.monotonic() < until_s, f"{len(self.acknowledged)} of {count} lines"
+            threading.Event().wait(0.02)
+
+
+@pytest.fixture
+def postgres() -> Iterator[TrialServer]:
+    folder = Path(tempfile.mkdtemp(prefix="loom-pg-"))
+    folder.chmod(0o711)
+    server = TrialServer(folder / "server", {"fsync": "off", "max_connections": "100"})
+    server.start()
+    yield server
+    server.stop()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def worker(home: Path, url: str) -> subprocess.Popen[bytes]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("LOOM_")}
+    settings = {"LOOM_HOME": str(home), "LOOM_DATABASE_URL": url, "LOOM_EMBEDDER": "hashing"}
+    return subprocess.Popen([sys.executable, "-m", "loom", "worker"], env=kept | settings, stderr=subprocess.DEVNULL)
+
+
+def jobs_left(url: str) -> int:
+    with psycopg.connect(url) as connection:
+        found = connection.execute("SELECT count(*) FROM loom.job").fetchone()
+    return int(found[0]) if found else 0
+
+
+def test_nothing_acknowledged_is_lost_whatever_dies(postgres: TrialServer, tmp_path: Path) -> None:
+    url = postgres.url()
+    with ExitStack() as stack:
+        servers = [stack.enter_context(running(tmp_path / f"s{n}", database_url=url, **SETTINGS)) for n in range(3)]
+        workers = [worker(tmp_path / "w0", url), worker(tmp_path / "w1", url)]
+        stack.callback(lambda: [one.kill() for one in workers])
+        clients = Clients(servers)
+        threads = [threading.Thread(target=clients.run, args=(number,)) for number in range(CLIENTS)]
+        for thread in threads:
+            thread.start()
+        clients.wait_for(20)
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(TERMINATE)
+        clients.wait_for(40)
+        servers[0].kill()
+        workers[0].send_signal(signal.SIGKILL)
+        workers[0].wait(20)
+        clients.wait_for(60)
+        postgres.stop()
+        postgres.start()
+        back_s = time.monotonic()
+        clients.wait_for(len(clients.acknowledged) + 5)
+        assert time.monotonic() - back_s < BACK_S_MAX
+        for thread in threads:
+            thread.join(DEADLINE_S)
+        assert clients.failed == []
+        shown = servers[1].call("profile.render", namespace="chaos", agent="-", format="markdown")["rendered"]
+        lines = [line for line in shown.splitlines() if line.startswith("line ")]
+        assert sorted(lines) == sorted(clients.acknowledged), "each line once, none lost"
+        assert len(lines) == CLIENTS * EACH
+        until_s = time.monotonic() + DEADLINE_S
+        while jobs_left(url):
+            assert time.monotonic() < until_s, "the other worker does what the killed one left"
+            threading.Event().wait(0.2)
+        assert servers[2].call("ops.health")["status"] == "ok"
+        workers[1].terminate()
+        assert workers[1].wait(20) == 0
