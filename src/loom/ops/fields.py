@@ -110,5 +110,8 @@ NamespaceScope = Annotated[
 ]
 """Which namespaces a search reads."""
 
+RoleWord = Literal["viewer", "writer", "admin"]
+"""A role, as requests and answers spell it."""
+
 ScopeWord = Literal["namespace", "own_user", "own_session"]
 """How far a read reaches across users; the token's claim is the ceiling."""
