@@ -63,7 +63,6 @@ Instant = Annotated[
 """A moment: ISO-8601 with a zone in, UTC with `Z` out. A time without a zone is refused."""
 
 MEMORY_KEY_LENGTH_MAX = 512
-TEXT_LENGTH_MAX = 1_000_000
 TAGS_MAX = 64
 TAG_LENGTH_MAX = 128
 SHA256_LENGTH = 64
