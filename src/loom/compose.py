@@ -1,5 +1,6 @@
 """The only module that knows every part: settings become an engine, planes, a dispatcher and its edges."""
 
+import logging
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -46,6 +47,8 @@ MEBIBYTE = 1024 * 1024
 
 PLANES = (memory, profile)
 
+log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True)
 class App:
@@ -83,11 +86,14 @@ class App:
         stop.wait()
 
     def close(self) -> None:
-        """Finish what is under way and close the store."""
+        """Finish what is under way and close the store. One that does not close in time is logged."""
         self.worker.stop()
         self.pool.shutdown(wait=True, cancel_futures=True)
         self.embedder.close()
-        self.database.close()
+        try:
+            self.database.close()
+        except StoreError as error:
+            log.warning("%s", error)
 
 
 def registry() -> Registry:

@@ -2,12 +2,15 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Literal, cast, get_args
 
 from loom.access.caller import Caller
 from loom.storage.interface import Row, Transaction
 
-KINDS = ("memory", "code", "tracker", "knowledge")
+NamespaceKind = Literal["memory", "code", "tracker", "knowledge"]
+"""What a namespace can hold."""
+
+KINDS: Sequence[NamespaceKind] = get_args(NamespaceKind)
 LISTED_MAX = 1000
 
 TOUCH = """
@@ -44,20 +47,20 @@ class Namespace:
 
     Attributes:
         name: 1 to 256 characters.
-        kind: what it holds: `memory`, `code`, `tracker` or `knowledge`.
+        kind: what it holds.
         description: what it is for, in a person's words.
         created_at: microseconds UTC.
         last_version: the stamp of the last write to it; 0 when there was none.
     """
 
     name: str
-    kind: str
+    kind: NamespaceKind
     description: str
     created_at: int
     last_version: int
 
 
-def touch(tx: Transaction, name: str, version: int, kind: str = "memory") -> None:
+def touch(tx: Transaction, name: str, version: int, kind: NamespaceKind = "memory") -> None:
     """Note a write to the namespace; make it, of `kind`, when it is new."""
     tx.send(TOUCH, name=name, kind=kind, created_at=version // 1000, version=version)
 
@@ -97,7 +100,7 @@ def fan_out(tx: Transaction, caller: Caller, named: str, most: int) -> FanOut:
     return FanOut((named, *own[: most - 1]), tuple(own[most - 1 :]))
 
 
-def create(tx: Transaction, name: str, kind: str, description: str, now_us: int) -> bool:
+def create(tx: Transaction, name: str, kind: NamespaceKind, description: str, now_us: int) -> bool:
     """Make a namespace; False when the name is taken."""
     return tx.run(CREATE, name=name, kind=kind, description=description, created_at=now_us) == 1
 
@@ -115,7 +118,7 @@ def delete(tx: Transaction, name: str) -> bool:
 def _namespace(row: Row) -> Namespace:
     return Namespace(
         cast("str", row["name"]),
-        cast("str", row["kind"]),
+        cast("NamespaceKind", row["kind"]),
         cast("str", row["description"]),
         cast("int", row["created_at"]),
         cast("int", row["last_version"]),

@@ -9,7 +9,9 @@ from loom.ledger.rules import Item
 from loom.models.interface import Embedder
 from loom.retrieval.passages import split_passages
 
-EMBED_TIMEOUT_S = 60.0
+EMBED_TIMEOUT_S = 12.0
+"""How long one embedding call of the job may take. All the calls of one taking fit into its lease."""
+
 WRITE_TIMEOUT_S = 10.0
 """How long one write waits for the embedder before it leaves the vectors to a job."""
 

@@ -7,8 +7,6 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import ValidationError
-
 from loom.access.caller import Caller, Install, ReadScope, Transport
 from loom.errors import Conflict, Denied, LoomError, Rejected, Unavailable
 from loom.models.interface import Embedder
@@ -90,7 +88,7 @@ class Dispatcher:
             self.rate_limit.take(caller.principal, op.kind)
         text_checks.check(args)
         known = identity.filled(op, caller, transport, self.install, args)
-        request = validated(op, known)
+        request: Request = invalid.parsed(op.takes, known, "request")
         scope = identity.scope_of(op, caller, known)
         attempt = _attempt(op, caller, transport, args, known)
         org = SYSTEM_ORG if op.own_org else request.org
@@ -148,20 +146,6 @@ def named(body: dict[str, Any], ignored: Collection[str]) -> dict[str, Any]:
     """The answer with the names of unknown fields, those included that the operation itself met in its items."""
     every = sorted({*ignored, *body.get(IGNORED, ())})
     return body | {IGNORED: every} if every else body
-
-
-def validated(op: AnyOp, known: Mapping[str, Any]) -> Request:
-    """The typed request, or Rejected naming the first bad field. Null stands for "left out" where that is allowed."""
-    fields = op.takes.model_fields
-    given = {
-        name: value
-        for name, value in known.items()
-        if name in fields and not (value is None and not fields[name].is_required())
-    }
-    try:
-        return op.takes.model_validate(given)
-    except ValidationError as error:
-        raise invalid.rejected(error, op.takes, "request", known.keys() - fields.keys()) from None
 
 
 def dumped(op: AnyOp, answer: Any) -> dict[str, Any]:

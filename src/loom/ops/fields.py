@@ -63,7 +63,6 @@ Instant = Annotated[
 """A moment: ISO-8601 with a zone in, UTC with `Z` out. A time without a zone is refused."""
 
 MEMORY_KEY_LENGTH_MAX = 512
-TEXT_LENGTH_MAX = 1_000_000
 TAGS_MAX = 64
 TAG_LENGTH_MAX = 128
 SHA256_LENGTH = 64
@@ -109,6 +108,9 @@ NamespaceScope = Annotated[
     Field(description="this: the named namespace alone. all_mine: the caller's other memory namespaces as well."),
 ]
 """Which namespaces a search reads."""
+
+RoleWord = Literal["viewer", "writer", "admin"]
+"""A role, as requests and answers spell it."""
 
 ScopeWord = Literal["namespace", "own_user", "own_session"]
 """How far a read reaches across users; the token's claim is the ceiling."""

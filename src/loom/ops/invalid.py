@@ -1,6 +1,7 @@
-"""What a field that does not fit is told: what it should be, and what to send instead."""
+"""An object as its model, and what a field that does not fit is told: what it should be, what to send instead."""
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -17,6 +18,27 @@ IDENTITY_HINTS = {
 
 NOT_MEANT = ("", "-", None)
 """What clients send in optional fields that they do not want to use."""
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def parsed(model: type[Model], given: Mapping[str, object], whole: str) -> Model:
+    """`given` as a `model`. Null stands for "left out" where that is allowed; unknown fields are left out.
+
+    Raises:
+        Rejected: naming the first field that does not fit, or `whole` where none is at fault.
+    """
+    fields = model.model_fields
+    kept = {
+        name: value
+        for name, value in given.items()
+        if name in fields and not (value is None and not fields[name].is_required())
+    }
+    try:
+        return model.model_validate(kept)
+    except ValidationError as error:
+        raise rejected(error, model, whole, given.keys() - fields.keys()) from None
 
 
 def rejected(error: ValidationError, model: type[BaseModel], whole: str, unknown: Iterable[str] = ()) -> Rejected:

@@ -11,13 +11,13 @@ from loom import __version__
 from loom.access.caller import Role
 from loom.jobs import outbox
 from loom.models.interface import EmbedderFailed
+from loom.ops.fields import RoleWord
 from loom.ops.schema import answer_schema, request_schema
 from loom.ops.spec import Answer, AnyOp, Context, Kind, Op, Prepare, ServerRequest, prepared_as, tool_name
 
 EMBED_TIMEOUT_S = 2.0
 PROBE = "health"
 
-RoleWord = Literal["viewer", "writer", "admin"]
 KindWord = Literal["read", "write", "idempotent"]
 
 

@@ -1,12 +1,12 @@
 """namespace.create, .list, .update and .delete: the named parts of an org."""
 
-from typing import Annotated, Literal, cast
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
 from loom.access import namespaces
 from loom.access.caller import Caller, Role
-from loom.access.namespaces import Namespace
+from loom.access.namespaces import Namespace, NamespaceKind
 from loom.errors import Conflict, Denied, NotFound, Rejected
 from loom.ledger import writes
 from loom.ops.fields import Instant, instant
@@ -15,8 +15,6 @@ from loom.ops.text_checks import has_control
 from loom.planes.profile import activity
 
 DESCRIPTION_LENGTH_MAX = 4096
-
-KindWord = Literal["memory", "code", "tracker", "knowledge"]
 
 
 def _named(value: str) -> str:
@@ -35,7 +33,7 @@ class NamespaceAnswer(Answer):
     """One namespace."""
 
     name: Annotated[str, Field(description="The namespace.")]
-    kind: Annotated[KindWord, Field(description="What it holds.")]
+    kind: Annotated[NamespaceKind, Field(description="What it holds.")]
     description: Annotated[str, Field(description="What it is for, in a person's words.")]
     created_at: Annotated[Instant, Field(description="When it was made, or first written to.")]
     last_version: Annotated[int, Field(description="The version of the last write to it; 0 when there was none.")]
@@ -45,7 +43,7 @@ class CreateRequest(ServerRequest):
     """What namespace.create takes."""
 
     name: Annotated[Name, Field(description="The namespace, 1 to 256 characters.")]
-    kind: Annotated[KindWord, Field(description="What it is to hold.")] = "memory"
+    kind: Annotated[NamespaceKind, Field(description="What it is to hold.")] = "memory"
     description: Annotated[Description, Field(description="What it is for.")] = ""
 
 
@@ -142,7 +140,7 @@ def _shown(ctx: Context, name: str) -> NamespaceAnswer:
 def _answer(space: Namespace) -> NamespaceAnswer:
     return NamespaceAnswer(
         name=space.name,
-        kind=cast("KindWord", space.kind),
+        kind=space.kind,
         description=space.description,
         created_at=instant(space.created_at),
         last_version=space.last_version,

@@ -1,7 +1,7 @@
 """token.mint, token.list and token.revoke: who may call, and how far they reach."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal, cast
+from typing import Annotated, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -11,7 +11,7 @@ from loom.access.tokens import Token, covers
 from loom.canonical import Json
 from loom.errors import Denied, NotFound, Rejected
 from loom.jobs.handlers import Bench
-from loom.ops.fields import DAY_US, Instant, ScopeWord, instant, instant_or_none, microseconds
+from loom.ops.fields import DAY_US, Instant, RoleWord, ScopeWord, instant, instant_or_none, microseconds
 from loom.ops.identity import ANY_AGENT, NOT_GIVEN
 from loom.ops.spec import IDENTITY_LENGTH_MAX, Answer, Context, Kind, Op, ServerRequest
 from loom.ops.text_checks import has_control
@@ -23,8 +23,6 @@ NAME_LENGTH_MAX = 256
 NAMESPACES_MAX = 1000
 TTL_DAYS_MAX = 3650
 LISTED_MAX = 1000
-
-RoleWord = Literal["viewer", "writer", "admin"]
 
 
 def _plain(value: str) -> str:

@@ -3,12 +3,12 @@
 import argparse
 from collections.abc import Sequence
 
+from loom.access.namespaces import KINDS
 from loom.edges.cli.output import show_answer, show_json, show_table
 from loom.edges.cli.problem import MISUSED, Problem
 from loom.edges.cli.shell import LoadCompose, add_common, opened
 
 COLUMNS = ("name", "kind", "description", "created_at")
-KINDS = ("memory", "code", "tracker", "knowledge")
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -1,6 +1,5 @@
 """The MCP server: lists the tools of a toolset, and calls any operation by its tool name."""
 
-import logging
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -32,8 +31,6 @@ from loom.errors import LoomError, Rejected, Unauthenticated
 from loom.ops import text_checks
 from loom.ops.registry import Registry
 from loom.ops.spec import Toolset
-
-logger = logging.getLogger("loom.mcp")
 
 CALLER_KEY = "loom.caller"
 LIST_FRESH_MS = 300_000

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
-from loom.access.namespaces import Namespace
+from loom.access.namespaces import Namespace, NamespaceKind
 from loom.errors import Rejected
 from loom.ledger import rules as ledger
 from loom.ledger.rules import LIVE, SUPERSEDED, TOMBSTONED, Attributes, Item, Place, Version
@@ -62,7 +62,7 @@ class NamespaceLine(BaseModel):
 
     kind: Literal["namespace"]
     name: IdentityText
-    namespace_kind: Literal["memory", "code", "tracker", "knowledge"]
+    namespace_kind: NamespaceKind
     description: Annotated[str, Field(max_length=DESCRIPTION_LENGTH_MAX)] = ""
     created_at: Instant
 
@@ -117,7 +117,7 @@ def namespace_line(space: Namespace) -> NamespaceLine:
     return NamespaceLine(
         kind="namespace",
         name=space.name,
-        namespace_kind=space.kind,  # pyright: ignore[reportArgumentType]  # checked by the model
+        namespace_kind=space.kind,
         description=space.description,
         created_at=instant(space.created_at),
     )

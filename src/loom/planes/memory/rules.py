@@ -1,10 +1,10 @@
 """What may be written to a memory. Pure: no database, no clock."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from pydantic import BaseModel, JsonValue, ValidationError
+from pydantic import BaseModel, JsonValue
 
 from loom.canonical import Json
 from loom.errors import Locked, NotFound, PinnedConflict, Rejected, TooLong
@@ -145,23 +145,14 @@ def version_number(version_text: str, field: str = "version_text") -> int:
 
 
 def parsed(model: type[Model], raw: JsonValue) -> Model:
-    """One item of a list as its model; null in an optional field is the same as leaving it out.
+    """One item of a list as its model.
 
     Raises:
         Rejected: naming the first field that does not fit.
     """
     if not isinstance(raw, dict):
         raise Rejected("item: should be an object", field="item")
-    known = model.model_fields
-    given: Mapping[str, JsonValue] = {
-        name: value
-        for name, value in raw.items()
-        if name in known and not (value is None and not known[name].is_required())
-    }
-    try:
-        return model.model_validate(given)
-    except ValidationError as error:
-        raise invalid.rejected(error, model, "item", raw.keys() - known.keys()) from None
+    return invalid.parsed(model, raw, "item")
 
 
 def check_same_kind(item: Item, memory_type: str | None) -> None:

@@ -1,6 +1,6 @@
 """Ranks the memories that a reader may see. The indexes propose, the rows decide, the legs are joined."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -52,13 +52,11 @@ class Ranking:
     """Every candidate that may be shown, best first.
 
     Attributes:
-        times: of each candidate, by id, the moment its claim holds from or was written.
         order: their scores, best first.
         query: the question's tokens.
         meaning_lost: whether none of the candidates has a vector in the query's space.
     """
 
-    times: Mapping[int, int]
     order: Sequence[Fused]
     query: TextQuery
     meaning_lost: bool
@@ -114,7 +112,7 @@ def ranked(tx: Transaction, quest: Quest) -> Ranking:
     floors = {WORDS: 0.0, MEANING: quest.random_cosine, TIME: 0.0}
     order = [one for one in fuse(legs, quest.recipe.weights, floors) if one.item_id in times]
     order.sort(key=lambda one: one.item_id not in phrased)
-    return Ranking(times, order, query, meaning_lost)
+    return Ranking(order, query, meaning_lost)
 
 
 def _found_in(

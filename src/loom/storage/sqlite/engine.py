@@ -19,6 +19,9 @@ from loom.storage.sqlite.vector_cache import VectorCache
 CLOSE_WAIT_MAX_S = 30.0
 """How long `close` waits for transactions to end."""
 
+OPEN_WAIT_MAX_S = 60.0
+"""How long a call waits while another opens the same file, which includes new tables and the wait for a process."""
+
 MAINTAIN_S_MAX = 10.0
 """How long one upkeep may go on; the next one continues with the files it left out."""
 
@@ -188,14 +191,22 @@ class SqliteDatabase:
             self._slots.move_to_end(org)
             slot.users += 1
         try:
-            with slot.opening:
-                if slot.file is None:
-                    path = self._folder / file_name_of(org)
-                    slot.file = OrgFile(path, org, self._settings, self._schema, self._vectors)
-            yield slot.file
+            yield self._opened(slot, org)
         finally:
             for file in self._released(org, slot):
                 file.close()
+
+    def _opened(self, slot: _Slot, org: str) -> OrgFile:
+        """The slot's file, opened unless another thread did it."""
+        if not slot.opening.acquire(timeout=OPEN_WAIT_MAX_S):
+            raise StoreError("Another call is opening the store for too long; try again.")
+        try:
+            if slot.file is None:
+                path = self._folder / file_name_of(org)
+                slot.file = OrgFile(path, org, self._settings, self._schema, self._vectors)
+            return slot.file
+        finally:
+            slot.opening.release()
 
     def _released(self, org: str, slot: _Slot) -> Sequence[OrgFile]:
         """Note the end of a use; the files that are now to be closed."""

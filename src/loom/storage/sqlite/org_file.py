@@ -36,7 +36,7 @@ SCRUB_S_MAX = 5.0
 """How long one upkeep merges marked shelves of a file."""
 
 PROBLEMS_SHOWN_MAX = 10
-WAL_TRIES_MAX = 100
+WAL_WAIT_MAX_S = 5.0
 WAL_RETRY_S = 0.05
 
 _MEMORY_NAME = "(empty)"
@@ -257,14 +257,16 @@ def _check_org(connection: apsw.Connection, file_name: str, org: str) -> None:
 
 def _use_wal(connection: apsw.Connection) -> None:
     """Switch the journal. Two processes at a new file can be refused at once, so it is tried again."""
-    for _ in range(WAL_TRIES_MAX):
+    until = time.monotonic() + WAL_WAIT_MAX_S
+    while True:
         try:
             set_pragma(connection, "journal_mode = WAL")
         except apsw.BusyError:
+            if time.monotonic() > until:
+                raise
             time.sleep(WAL_RETRY_S)
         else:
             return
-    set_pragma(connection, "journal_mode = WAL")
 
 
 def _optimize(connection: apsw.Connection) -> None:
