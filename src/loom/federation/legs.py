@@ -46,13 +46,20 @@ def embedded(prepare: Prepare, query: str) -> Vector | None:
         return None
 
 
-def ask(prepare: Prepare, org: str, legs: Sequence[Leg], question: Question, until_s: float) -> Asked:
-    """Ask every leg, each in a read transaction of its own, until a moment of the monotonic clock.
+def ask(prepare: Prepare, legs: Sequence[Leg], question: Question, until_s: float) -> Asked:
+    """Ask every leg that the question concerns, each in a read transaction of its own, until a moment of the clock.
+
+    Every leg begins at once and has all the time until then, measured by the monotonic clock.
 
     Raises:
         Rejected: a plane cannot make sense of the request itself, for example of its page handle.
     """
-    futures = {leg.name: prepare.pool.submit(_timed, prepare, org, leg, question) for leg in legs}
+    orgs = {leg.name: leg.org_of(question) for leg in legs}
+    futures = {
+        leg.name: prepare.pool.submit(_timed, prepare, org, leg, question)
+        for leg in legs
+        if (org := orgs[leg.name]) is not None
+    }
     wait(futures.values(), timeout=max(0.0, until_s - time.monotonic()))
     answers: dict[str, Timed] = {}
     failed: list[str] = []

@@ -5,6 +5,7 @@ from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import Enum
+from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -129,6 +130,7 @@ class Prepare:
         pool: runs several read transactions side by side.
         limits: the install's bounds.
         later: flushed by a read that shows what earlier calls queued.
+        plane_orgs: the planes that keep an org of their own for this caller.
     """
 
     caller: Caller
@@ -139,6 +141,11 @@ class Prepare:
     pool: Executor
     limits: Limits
     later: Later
+    plane_orgs: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    def org_of(self, plane: str, org: str) -> str:
+        """The org in which a call of this caller to a plane's own operations works, where `org` is the request's."""
+        return self.plane_orgs.get(plane, org)
 
     def read(self, org: str) -> AbstractContextManager[Transaction]:
         """A read transaction. Close it before a model is called."""
