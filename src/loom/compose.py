@@ -19,7 +19,7 @@ from loom.edges.http.metrics import Metrics
 from loom.edges.mcp.endpoint import McpEndpoint
 from loom.edges.mcp.server import Tools, mcp_server
 from loom.edges.workers import Workers
-from loom.jobs.handlers import Bench
+from loom.jobs.handlers import Bench, Handler
 from loom.jobs.late import LateQueue
 from loom.jobs.worker import Worker
 from loom.ledger import embedding
@@ -31,7 +31,7 @@ from loom.ops.dispatch import Dispatcher
 from loom.ops.ratelimit import PerMinute
 from loom.ops.registry import Registry
 from loom.ops.spec import Limits, Toolset
-from loom.planes import memory, profile
+from loom.planes import conversation, memory, profile
 from loom.storage.interface import SYSTEM_ORG, Database, StoreError
 from loom.storage.migrate import from_package
 from loom.storage.sqlite import SqliteDatabase, SqliteSettings
@@ -40,7 +40,10 @@ STORE_FOLDER = "store"
 LEG_THREADS = 16
 MEBIBYTE = 1024 * 1024
 
-PLANES = (memory, profile)
+PLANES = (memory, profile, conversation)
+
+PURGES = (conversation.purge_namespace,)
+"""What namespace.delete has the planes do that keep rows of their own."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,8 @@ class App:
 
 def registry() -> Registry:
     """Every operation, without a store."""
-    return system.registry([op for plane in PLANES for op in plane.OPS] + list(federation.ops([p.LEG for p in PLANES])))
+    every = [op for plane in PLANES for op in plane.OPS]
+    return system.registry([*every, *federation.ops([plane.LEG for plane in PLANES])], PURGES)
 
 
 def database(settings: Settings) -> Database:
@@ -125,7 +129,7 @@ def build(settings: Settings) -> App:
     bench = Bench(store, model, clock_us, settings.tombstone_days)
     late = LateQueue(bench, {name: handler for part in (*PLANES, system) for name, handler in part.LATE.items()})
     sweeps = [sweep for part in (*PLANES, system) for sweep in part.SWEEPS]
-    worker = Worker(bench, dict(embedding.JOBS), sweeps, late)
+    worker = Worker(bench, jobs(), sweeps, late)
     lifecycle, metrics, pool = Lifecycle(), Metrics(), ThreadPoolExecutor(LEG_THREADS, "loom-leg")
     ops = registry()
     dispatcher = Dispatcher(
@@ -149,6 +153,11 @@ def build(settings: Settings) -> App:
     )
     asgi = _asgi(settings, dispatcher, authenticator, (lifecycle, metrics))
     return App(dispatcher, asgi, lifecycle, worker, model, store, pool)
+
+
+def jobs() -> dict[str, Handler]:
+    """What the worker does, by the kind of job."""
+    return {**embedding.JOBS, **conversation.JOBS}
 
 
 def install(settings: Settings) -> Install:

@@ -2,6 +2,7 @@
 """Every plane of the client, and what may be sent twice."""
 
 from loom.edges.client.core import Repeats
+from loom.edges.client.planes.conversation import AsyncConversation, Conversation
 from loom.edges.client.planes.memory import AsyncMemory, Memory
 from loom.edges.client.planes.namespace import AsyncNamespace, Namespace
 from loom.edges.client.planes.ops import AsyncOps, Ops
@@ -13,6 +14,9 @@ from loom.edges.client.running import AsyncRun, Run
 REPEATS = Repeats(
     reads=frozenset(
         {
+            "conversation.get",
+            "conversation.list",
+            "conversation.search",
             "memory.export",
             "memory.get",
             "memory.history",
@@ -37,6 +41,7 @@ class Planes:
     """Every plane, waiting for each answer."""
 
     def __init__(self, run: Run) -> None:
+        self.conversation = Conversation(run)
         self.memory = Memory(run)
         self.namespace = Namespace(run)
         self.ops = Ops(run)
@@ -49,6 +54,7 @@ class AsyncPlanes:
     """Every plane, awaited."""
 
     def __init__(self, run: AsyncRun) -> None:
+        self.conversation = AsyncConversation(run)
         self.memory = AsyncMemory(run)
         self.namespace = AsyncNamespace(run)
         self.ops = AsyncOps(run)
