@@ -92,3 +92,8 @@ def suffix_of(name: str) -> str:
     """The last suffix of a file name or uri, in lower case; empty if there is none."""
     path = re.split(r"[?#]", name, maxsplit=1)[0]
     return PurePosixPath(path.replace("\\", "/")).suffix.lower()
+
+
+def is_named(name: str) -> bool:
+    """Whether a file name or uri tells the format."""
+    return suffix_of(name) in SUFFIXES
