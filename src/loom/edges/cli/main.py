@@ -42,7 +42,7 @@ COMMANDS = {
     "token": Command("loom.edges.cli.token", "mint, list and revoke tokens"),
     "namespace": Command("loom.edges.cli.namespace", "create, list, update and delete namespaces"),
     "export": Command("loom.edges.cli.export", "write memories with their history to a file"),
-    "import": Command("loom.edges.cli.imports", "read memories with their history from a file"),
+    "import": Command("loom.edges.cli.imports", "read memories, or other programs' conversations, from files"),
     "doctor": Command("loom.edges.cli.doctor", "check this machine, the store and the model"),
     "version": Command("loom.edges.cli.version", "say which versions run"),
 }
