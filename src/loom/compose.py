@@ -31,7 +31,7 @@ from loom.ops.dispatch import Dispatcher
 from loom.ops.ratelimit import PerMinute
 from loom.ops.registry import Registry
 from loom.ops.spec import Limits, Toolset
-from loom.planes import conversation, knowledge, memory, profile
+from loom.planes import conversation, knowledge, memory, profile, tracker
 from loom.storage.interface import SYSTEM_ORG, Database, StoreError
 from loom.storage.migrate import from_package
 from loom.storage.sqlite import SqliteDatabase, SqliteSettings
@@ -40,9 +40,9 @@ STORE_FOLDER = "store"
 LEG_THREADS = 16
 MEBIBYTE = 1024 * 1024
 
-PLANES = (memory, profile, knowledge, conversation)
+PLANES = (memory, profile, knowledge, conversation, tracker)
 
-PURGES = (conversation.purge_namespace, knowledge.purge_namespace)
+PURGES = (conversation.purge_namespace, knowledge.purge_namespace, tracker.purge_namespace)
 """What namespace.delete has the planes do that keep rows of their own."""
 
 
@@ -157,7 +157,7 @@ def build(settings: Settings) -> App:
 
 def jobs() -> dict[str, Handler]:
     """What the worker does, by the kind of job."""
-    return {**embedding.JOBS, **conversation.JOBS, **knowledge.JOBS}
+    return {**embedding.JOBS, **conversation.JOBS, **knowledge.JOBS, **tracker.JOBS}
 
 
 def install(settings: Settings) -> Install:
