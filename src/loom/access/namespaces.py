@@ -168,6 +168,11 @@ def bind(tx: Transaction, name: str, repository: str, tracker: str = "") -> None
     tx.run(BIND, name=name, repository=repository_key(repository), tracker=tracker)
 
 
+def unbind(tx: Transaction, name: str) -> None:
+    """Let the namespace stand for nothing; no error when it stood for nothing."""
+    tx.run(UNBIND, name=name)
+
+
 def binding(tx: Transaction, name: str) -> Binding | None:
     """What the namespace is bound to, or None."""
     row = tx.row(BOUND, name=name)

@@ -110,11 +110,13 @@ class Limits:
         fanout_namespaces_max: how many namespaces one search reads.
         leg_timeout_s: how long search.query waits for each leg, the query's embedding included.
         tombstone_days: how long a deleted memory can be restored.
+        git_schemes: the kinds of address that code.index fetches from.
     """
 
     fanout_namespaces_max: int = 20
     leg_timeout_s: float = 5.0
     tombstone_days: int = 14
+    git_schemes: tuple[str, ...] = ("https", "ssh", "file")
 
 
 @dataclass(frozen=True, slots=True)
