@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -24,19 +25,30 @@ Row = tuple[str, str, str, str]
 """Org, namespace, user and session of a turn."""
 
 ROWS = st.tuples(*map(st.sampled_from, (ORGS, NAMESPACES, USERS, SESSIONS)))
-ASKERS = st.tuples(
-    st.sampled_from(ORGS),
-    st.sampled_from(NAMESPACES),
-    st.sampled_from(USERS),
-    st.sampled_from(SESSIONS),
+
+
+@dataclass(frozen=True)
+class Asker:
+    """A token, and what a request of it names."""
+
+    where: Row
+    ceiling: ReadScope
+    asked: ReadScope
+    reached: frozenset[str] | None
+
+
+ASKERS = st.builds(
+    Asker,
+    ROWS,
     st.sampled_from(SCOPES),
     st.sampled_from(SCOPES),
     st.sampled_from([None, frozenset({"n1"}), frozenset({"n1", "n2"})]),
 )
 
 
-def may_see(row: Row, where: Row, scope: ReadScope, reached: frozenset[str] | None, *, all_mine: bool) -> bool:
+def may_see(row: Row, asker: Asker, *, all_mine: bool) -> bool:
     """The rule, said once more in other words."""
+    where, scope, reached = asker.where, min(asker.ceiling, asker.asked), asker.reached
     if row[0] != where[0] or (reached is not None and row[1] not in reached):
         return False
     if row[1] != where[1] and not all_mine:
@@ -48,13 +60,10 @@ def may_see(row: Row, where: Row, scope: ReadScope, reached: frozenset[str] | No
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(ROWS, min_size=1, max_size=12), st.lists(ASKERS, min_size=1, max_size=4))
-def test_no_read_goes_beyond_its_reach(rows: list[Row], askers: list[tuple[object, ...]]) -> None:
+def test_no_read_goes_beyond_its_reach(rows: list[Row], askers: list[Asker]) -> None:
     with TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
-        database = SqliteDatabase(
-            Path(folder) / "store",
-            from_package("loom"),
-            SqliteSettings(synchronous="OFF", clock_ns=Clock().nanoseconds),
-        )
+        quick = SqliteSettings(synchronous="OFF", clock_ns=Clock().nanoseconds)
+        database = SqliteDatabase(Path(folder) / "store", from_package("loom"), quick)
         ops = [*conversation.OPS, *federation.ops([conversation.LEG])]
         core = core_of(ops, conversation.JOBS, {}, database, Clock(), pool)
         marks: dict[str, Row] = {}
@@ -71,16 +80,11 @@ def test_no_read_goes_beyond_its_reach(rows: list[Row], askers: list[tuple[objec
         database.close()
 
 
-def check(core: Core, marks: Mapping[str, Row], ids: list[str], asker: tuple[object, ...]) -> None:
+def check(core: Core, marks: Mapping[str, Row], ids: list[str], asker: Asker) -> None:
     """Every read op, asked by one asker."""
-    org, namespace, user, session, ceiling, asked, reached = asker
-    assert isinstance(ceiling, ReadScope)
-    assert isinstance(asked, ReadScope)
-    assert reached is None or isinstance(reached, frozenset)
-    where = (str(org), str(namespace), str(user), str(session))
-    caller = Caller("t", Role.ADMIN, {"org": where[0]}, reached, ceiling)
-    names = {"namespace": where[1], "user_id": where[2], "session_id": where[3], "read_scope": asked.word}
-    scope = min(ceiling, asked)
+    where, reached = asker.where, asker.reached
+    caller = Caller("t", Role.ADMIN, {"org": where[0]}, reached, asker.ceiling)
+    names = {"namespace": where[1], "user_id": where[2], "session_id": where[3], "read_scope": asker.asked.word}
 
     def shown(op: str, **args: object) -> str:
         try:
@@ -96,8 +100,8 @@ def check(core: Core, marks: Mapping[str, Row], ids: list[str], asker: tuple[obj
     answers.append((shown("search.query", query="walrus", top_k=100), True))
     for text, all_mine in answers:
         for mark, row in marks.items():
-            assert mark not in text or may_see(row, where, scope, reached, all_mine=all_mine), (row, asker)
+            assert mark not in text or may_see(row, asker, all_mine=all_mine), (row, asker)
     if reached is None or where[1] in reached:
-        visible = {mark for mark, row in marks.items() if may_see(row, where, scope, reached, all_mine=False)}
+        visible = {mark for mark, row in marks.items() if may_see(row, asker, all_mine=False)}
         found = shown("conversation.search", query="walrus", top_k=100)
         assert {mark for mark in marks if mark in found} == visible

@@ -131,9 +131,10 @@ def test_whole_hits_stay_within_one_answers_bounds(core: Core) -> None:
     assert len(json.dumps(answer)) < 2 * excerpts.ANSWER_CHARACTERS_MAX
 
 
-@pytest.mark.parametrize(
-    "query", ['"', "NOT", "a AND (b", "*", "-x", "日本", "x" * 20_000, "'; DROP TABLE x; --", "\U0001f9ad"]
-)
+QUERIES = ['"', "NOT", "a AND (b", "*", "-x", "日本", "x" * 20_000, "'; DROP TABLE x; --", "\U0001f9ad"]
+
+
+@pytest.mark.parametrize("query", QUERIES)
 def test_a_query_is_data(core: Core, query: str) -> None:
     talk(core, "s", "hello there", "日本語の会話です")
     assert isinstance(hits(core, query), list)
