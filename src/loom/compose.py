@@ -11,7 +11,7 @@ from starlette.types import ASGIApp
 from loom import __version__, federation, system
 from loom.access.caller import Install
 from loom.access.tokens import Authenticator
-from loom.config import Settings, is_loopback
+from loom.config import Settings, git_environment, is_loopback
 from loom.edges.http.app import Http, http_app
 from loom.edges.http.hosts import Hosts
 from loom.edges.http.lifecycle import Lifecycle
@@ -31,18 +31,21 @@ from loom.ops.dispatch import Dispatcher
 from loom.ops.ratelimit import PerMinute
 from loom.ops.registry import Registry
 from loom.ops.spec import Limits, Toolset
-from loom.planes import conversation, knowledge, memory, profile, tracker
+from loom.planes import code, conversation, knowledge, memory, profile, tracker
 from loom.storage.interface import SYSTEM_ORG, Database, StoreError
 from loom.storage.migrate import from_package
 from loom.storage.sqlite import SqliteDatabase, SqliteSettings
 
 STORE_FOLDER = "store"
+CODE_FOLDER = "code"
+"""Repositories that were fetched."""
+
 LEG_THREADS = 16
 MEBIBYTE = 1024 * 1024
 
-PLANES = (memory, profile, knowledge, conversation, tracker)
+PLANES = (memory, profile, knowledge, conversation, tracker, code)
 
-PURGES = (conversation.purge_namespace, knowledge.purge_namespace, tracker.purge_namespace)
+PURGES = (conversation.purge_namespace, knowledge.purge_namespace, tracker.purge_namespace, code.purge_namespace)
 """What namespace.delete has the planes do that keep rows of their own."""
 
 
@@ -84,7 +87,7 @@ class App:
 def registry() -> Registry:
     """Every operation, without a store."""
     every = [op for plane in PLANES for op in plane.OPS]
-    return system.registry([*every, *federation.ops([plane.LEG for plane in PLANES])], PURGES)
+    return system.registry([*every, *federation.ops([plane.LEG for plane in PLANES if plane.LEG is not None])], PURGES)
 
 
 def database(settings: Settings) -> Database:
@@ -129,7 +132,7 @@ def build(settings: Settings) -> App:
     bench = Bench(store, model, clock_us, settings.tombstone_days)
     late = LateQueue(bench, {name: handler for part in (*PLANES, system) for name, handler in part.LATE.items()})
     sweeps = [sweep for part in (*PLANES, system) for sweep in part.SWEEPS]
-    worker = Worker(bench, jobs(), sweeps, late)
+    worker = Worker(bench, jobs(settings), sweeps, late)
     lifecycle, metrics, pool = Lifecycle(), Metrics(), ThreadPoolExecutor(LEG_THREADS, "loom-leg")
     ops = registry()
     dispatcher = Dispatcher(
@@ -155,9 +158,10 @@ def build(settings: Settings) -> App:
     return App(dispatcher, asgi, lifecycle, worker, model, store, pool)
 
 
-def jobs() -> dict[str, Handler]:
+def jobs(settings: Settings) -> dict[str, Handler]:
     """What the worker does, by the kind of job."""
-    return {**embedding.JOBS, **conversation.JOBS, **knowledge.JOBS, **tracker.JOBS}
+    yard = code.Yard(settings.home / CODE_FOLDER, git_environment())
+    return {**embedding.JOBS, **conversation.JOBS, **knowledge.JOBS, **tracker.JOBS, **code.jobs(yard)}
 
 
 def install(settings: Settings) -> Install:
@@ -172,6 +176,7 @@ def limits(settings: Settings) -> Limits:
         fanout_namespaces_max=settings.memory_search_fanout_max_namespaces,
         leg_timeout_s=settings.leg_timeout_ms / 1000,
         tombstone_days=settings.tombstone_days,
+        git_schemes=settings.code_git_schemes,
     )
 
 

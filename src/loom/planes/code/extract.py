@@ -33,6 +33,11 @@ CHUNK_BYTES: Final = 65_536
 SELF: Final = frozenset({"self", "cls", "this", "super", "parent", "static"})
 """How languages spell the object that a method belongs to."""
 
+OF_SOMETHING: Final = "."
+"""The receiver of a mention that stands after a dot or its like, whatever it is taken from."""
+
+MEMBER_SIGNS: Final = frozenset({b".", b">", b":"})
+
 CALL, MEMBER_CALL, MENTION, IMPORT, BASE = "call", "member_call", "mention", "import", "base"
 
 
@@ -68,7 +73,8 @@ class Use:
     Attributes:
         name: what is used.
         role: `call`, `member_call` (of something), `mention`, `import` or `base`.
-        receiver: what a member is called of, when that is a name: `self`, a class, a module.
+        receiver: what a member is called of, when that is a name: `self`, a class, a module; `OF_SOMETHING` for
+            the mention of a member.
         line: from 1.
     """
 
@@ -293,8 +299,10 @@ class _Reading:
         name = grammars.text_of(node, self.source)
         if role == IMPORT:
             name = comments.imported_name(name)
-        if role != MENTION or (len(name) >= MENTION_CHARACTERS_MIN and name not in SELF):
+        if role != MENTION:
             self._use(name, role, "", node)
+        elif len(name) >= MENTION_CHARACTERS_MIN and name not in SELF:
+            self._use(name, role, OF_SOMETHING if self.source[at - 1 : at] in MEMBER_SIGNS else "", node)
         return False
 
     def _use(self, name: str, role: str, receiver: str, node: Node) -> None:

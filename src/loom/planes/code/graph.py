@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from typing import Final, cast
 
 from loom.planes.code import symbols
-from loom.planes.code.extract import BASE, CALL, MEMBER_CALL, MENTION, SELF
+from loom.planes.code.extract import BASE, CALL, MEMBER_CALL, MENTION, OF_SOMETHING, SELF
 from loom.planes.code.grammar import FILE, METHOD, PROTOTYPE
 from loom.planes.code.symbols import Held
 from loom.storage.interface import Row, Transaction
@@ -28,6 +28,9 @@ SAME_FILE, IMPORTED, QUALIFIED, BY_NAME = "same_file", "imported", "qualified", 
 CERTAINTY: Final = (SAME_FILE, IMPORTED, QUALIFIED, BY_NAME)
 OWN_METHODS_BARE: Final = frozenset({"java", "csharp", "cpp", "ruby"})
 """Languages in which a method calls its neighbours without saying of what."""
+
+IMPORTING: Final = frozenset({"python", "javascript", "typescript", "rust"})
+"""Languages in which another file's name is imported before it is mentioned."""
 
 USES: Final = """
 SELECT file_id, name, role, receiver, lines FROM code_use
@@ -107,7 +110,7 @@ def callers(tx: Transaction, namespace: str, targets: Sequence[Held], depth: int
                 frontier.append(one.symbol)
         if len(found) > most or not frontier:
             break
-    found.sort(key=lambda one: (one.depth, CERTAINTY.index(one.match), one.how == MENTION, one.file_id, one.line))
+    found.sort(key=lambda one: (one.depth, one.how == MENTION, CERTAINTY.index(one.match), one.file_id, one.line))
     return Traced(found[:most], cut or len(found) > most)
 
 
@@ -151,6 +154,8 @@ def _around(tx: Transaction, namespace: str, targets: Sequence[Held], uses: Sequ
 def _match(use: _Use, line: int, target: Held, around: _Around) -> str | None:
     """What speaks for this use meaning the target; None when something else explains it."""
     method = target.kind == METHOD or (target.kind == PROTOTYPE and bool(target.parent_id))
+    if use.role == MENTION and method != (use.receiver == OF_SOMETHING):
+        return None
     if use.role != MEMBER_CALL:
         return _bare_match(use, target, around, method=method)
     if use.receiver in SELF:
@@ -172,8 +177,8 @@ def _bare_match(use: _Use, target: Held, around: _Around, *, method: bool) -> st
         return SAME_FILE
     if use.name in imported or _stem(target) in imported:
         return IMPORTED
-    explained = any(nearer) or (use.role == MENTION and method)
-    return None if explained else BY_NAME
+    unlikely = use.role == MENTION and (method or target.language in IMPORTING)
+    return None if any(nearer) or unlikely else BY_NAME
 
 
 def _own_match(use: _Use, line: int, target: Held, around: _Around) -> str | None:
@@ -213,7 +218,7 @@ def _outer(symbol: Held) -> list[str]:
 
 
 def _enclosing(held: Sequence[Held], line: int) -> Held | None:
-    """The innermost definition that holds the line, values left out."""
+    """The innermost definition that holds the line."""
     best: Held | None = None
     for one in held:
         if one.start_line > line:
