@@ -41,6 +41,7 @@ COMMANDS = {
     "call": Command("loom.edges.cli.call", "call any operation"),
     "token": Command("loom.edges.cli.token", "mint, list and revoke tokens"),
     "namespace": Command("loom.edges.cli.namespace", "create, list, update and delete namespaces"),
+    "code": Command("loom.edges.cli.code", "index a repository, and see how far an index is"),
     "export": Command("loom.edges.cli.export", "write memories with their history to a file"),
     "import": Command("loom.edges.cli.imports", "read memories, or other programs' conversations, from files"),
     "doctor": Command("loom.edges.cli.doctor", "check this machine, the store and the model"),
