@@ -133,7 +133,7 @@ def mentions_of(written: Iterable[str]) -> Sequence[str]:
     found: dict[str, None] = {}
     for one in written:
         text = one.strip()[:NAME_CHARACTERS_MAX]
-        for name in _mentions(text) or ([text.lower()] if text else []):
+        for name in _mentions(text) or ((text.lower(),) if text else ()):
             found.setdefault(name)
     return tuple(found)[:EACH_MAX]
 
@@ -150,7 +150,8 @@ def _parts(path: str) -> list[str]:
 def _exceptions(text: str) -> Sequence[str]:
     names: dict[str, None] = {}
     for match in _EXCEPTION.finditer(text):
-        names.setdefault(match[0].lower())
+        if match[0].lower() not in _VAGUE:
+            names.setdefault(match[0].lower())
     for match in _THROWN.finditer(text):
         names.setdefault(match[1].lower())
     for match in _SIGNAL.finditer(text):
@@ -160,7 +161,7 @@ def _exceptions(text: str) -> Sequence[str]:
     for pattern, name in _SPELLED:
         if pattern.search(text):
             names.setdefault(name)
-    return tuple(name for name in names if name not in _VAGUE)[:EACH_MAX]
+    return tuple(names)[:EACH_MAX]
 
 
 def _written_paths(text: str) -> Iterable[str]:
@@ -179,7 +180,7 @@ def _written_symbols(text: str) -> Iterable[str]:
     yield from (match[0] for match in _SYMBOL.finditer(text))
 
 
-def _mentions(text: str) -> list[str]:
+def _mentions(text: str) -> Sequence[str]:
     found: dict[str, None] = {}
     for pattern in (_LINKED, _HASHED, _KEYED, _ASKED):
         for match in pattern.finditer(text):
@@ -188,4 +189,4 @@ def _mentions(text: str) -> list[str]:
                 continue
             # GitHub's own way to write #12.
             found.setdefault(name.removeprefix("GH-").lower().lstrip("0") or "0")
-    return list(found)[:EACH_MAX]
+    return tuple(found)[:EACH_MAX]
