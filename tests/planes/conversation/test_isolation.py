@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -62,7 +63,7 @@ def may_see(row: Row, asker: Asker, *, all_mine: bool) -> bool:
 @given(st.lists(ROWS, min_size=1, max_size=12), st.lists(ASKERS, min_size=1, max_size=4))
 def test_no_read_goes_beyond_its_reach(rows: list[Row], askers: list[Asker]) -> None:
     with TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
-        quick = SqliteSettings(synchronous="OFF", clock_ns=Clock().nanoseconds)
+        quick = SqliteSettings(synchronous="NORMAL", clock_ns=Clock().nanoseconds)
         database = SqliteDatabase(Path(folder) / "store", from_package("loom"), quick)
         ops = [*conversation.OPS, *federation.ops([conversation.LEG])]
         core = core_of(ops, conversation.JOBS, {}, database, Clock(), pool)
@@ -86,7 +87,7 @@ def check(core: Core, marks: Mapping[str, Row], ids: list[str], asker: Asker) ->
     caller = Caller("t", Role.ADMIN, {"org": where[0]}, reached, asker.ceiling)
     names = {"namespace": where[1], "user_id": where[2], "session_id": where[3], "read_scope": asker.asked.word}
 
-    def shown(op: str, **args: object) -> str:
+    def shown(op: str, **args: Any) -> str:
         try:
             return json.dumps(core.call(op, caller=caller, **names, **args))
         except LoomError as error:
