@@ -13,13 +13,15 @@ from typing import Final, NamedTuple
 from pathspec import GitIgnoreSpec
 
 from loom.planes.code import files, git
-from loom.planes.code.sources import FILES_MAX, TOTAL_BYTES_MAX, Entry, Listing, SourceFailed, Yard
+from loom.planes.code.sources import Entry, Listing, SourceFailed, Yard
 
 DEPTH_MAX: Final = 64
-SEEN_MAX: Final = 500_000
 SCAN_TIMEOUT_S: Final = 45.0
 IGNORE_BYTES_MAX: Final = 256 * 1024
 ABOVE_MAX: Final = 32
+
+_STEPS: Final = frozenset({"", ".", ".."})
+"""Parts of a path that would lead elsewhere."""
 
 _NO_FOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
 _NON_BLOCK: Final = getattr(os, "O_NONBLOCK", 0)
@@ -61,11 +63,9 @@ class Folder:
                 continue
             total += len(content)
             entries.append(Entry(path, len(content), hashlib.sha256(content).hexdigest()))
-            if len(entries) > FILES_MAX or total > TOTAL_BYTES_MAX or time.monotonic() > until_s:
-                raise SourceFailed(
-                    f"the folder is too large: at most {FILES_MAX} files, {TOTAL_BYTES_MAX >> 20} MiB and "
-                    f"{SCAN_TIMEOUT_S:.0f} s to look through it; ignore more in .gitignore or index a part of it"
-                )
+            self._yard.check(len(entries), total)
+            if time.monotonic() > until_s:
+                raise SourceFailed(f"it takes over {SCAN_TIMEOUT_S:.0f} s to look through it; index a part of it")
         entries.sort(key=lambda entry: entry.path)
         return Listing(entries, dict(skipped), git.head_of(self._root, self._yard))
 
@@ -88,8 +88,8 @@ class Folder:
             specs = (*specs, own) if own else specs
             for child in self._children(at):
                 seen += 1
-                if seen > SEEN_MAX:
-                    raise SourceFailed(f"the folder is too large: over {SEEN_MAX} names; index a part of it")
+                if seen > self._yard.names_max:
+                    raise SourceFailed(f"it is too large: over {self._yard.names_max} names; index a part of it")
                 path = f"{at}/{child.name}" if at else child.name
                 if child.is_symlink():
                     skipped[files.LINK] += 1
@@ -149,6 +149,9 @@ class Folder:
         return content if len(content) <= most else None
 
     def _opened(self, path: str) -> int:
+        """A file of the folder, opened step by step so that no link can lead elsewhere meanwhile."""
+        if not _STEPS.isdisjoint(path.split("/")):
+            raise OSError(path)
         if not _BENEATH:
             whole = self._root / path
             if whole.is_symlink() or not whole.resolve().is_relative_to(self._root):

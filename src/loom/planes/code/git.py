@@ -19,7 +19,7 @@ from threading import Lock
 from typing import Final
 
 from loom.planes.code import files
-from loom.planes.code.sources import FILES_MAX, TOTAL_BYTES_MAX, Entry, Listing, SourceFailed, Yard
+from loom.planes.code.sources import Entry, Listing, SourceFailed, Yard
 
 ADDRESS_CHARACTERS_MAX: Final = 1_024
 SCHEMES: Final = ("https", "ssh", "file")
@@ -165,6 +165,8 @@ class Fetches:
                 raise SourceFailed(
                     "git could not fetch it: check the address, the branch, and that this server may read it"
                 )
+            if _bytes_in(self.place(key)) > self._yard.fetch_bytes_max:
+                raise self._stopped(key, f"is over {self._yard.fetch_bytes_max >> 20} MiB")
             return True
 
     def forget(self, key: str) -> None:
@@ -231,9 +233,7 @@ class Fetched:
                 continue
             total += int(size)
             entries.append(Entry(path, int(size), sha))
-        if len(entries) > FILES_MAX or total > TOTAL_BYTES_MAX:
-            most = f"at most {FILES_MAX} files and {TOTAL_BYTES_MAX >> 20} MiB"
-            raise SourceFailed(f"the repository is too large: {most}")
+        self._yard.check(len(entries), total)
         entries.sort(key=lambda entry: entry.path)
         return Listing(entries, dict(skipped), commit)
 

@@ -5,9 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-FILES_MAX: Final = 50_000
-TOTAL_BYTES_MAX: Final = 512 * 1024 * 1024
-
 FOLDER, GIT = "folder", "git"
 
 
@@ -53,16 +50,28 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Yard:
-    """What the install gives to those who fetch repositories.
+    """What the install gives to those who read repositories.
 
     Attributes:
         folder: where fetched ones are kept.
         environment: the whole environment of `git`.
         fetch_timeout_s: how long one fetch may take.
         fetch_bytes_max: how large a fetched repository may get.
+        files_max: how many files a repository may have in the index.
+        bytes_max: how many bytes they may have.
+        names_max: how many names a folder may hold, ignored ones and folders included.
     """
 
     folder: Path
     environment: Mapping[str, str]
     fetch_timeout_s: float = 600.0
     fetch_bytes_max: int = 1024 * 1024 * 1024
+    files_max: int = 50_000
+    bytes_max: int = 512 * 1024 * 1024
+    names_max: int = 500_000
+
+    def check(self, files: int, total_bytes: int) -> None:
+        """SourceFailed when a repository has more than it may."""
+        if files > self.files_max or total_bytes > self.bytes_max:
+            most = f"at most {self.files_max} files and {self.bytes_max >> 20} MiB"
+            raise SourceFailed(f"it is too large: {most}; ignore more in .gitignore, or index a part of it")
