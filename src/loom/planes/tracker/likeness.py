@@ -24,6 +24,9 @@ Rarity = Callable[[str, str], float]
 COMPARED_CHARACTERS_MAX: Final = 4_000
 """Of a report, what is looked at for the words of another's title."""
 
+ROOT_CHARACTERS_MIN: Final = 4
+"""From here on a stem may lose its last letter; shorter ones than this less one stand in too many words."""
+
 _LOGIT_MAX: Final = 30.0
 _NUMBER: Final = re.compile(r"\d+(?:\.\d+)*")
 
@@ -46,6 +49,9 @@ class Weights:
 WITH_MEANING: Final = Weights(-9.0, 4.0, 3.0, 1.5, 0.9, 1.0, -0.6, 1.7, -1.0)
 WORDS_ONLY: Final = Weights(-7.0, 0.0, 4.0, 2.0, 1.5, 1.5, -0.6, 1.7, -1.0)
 
+WHOLE_STACK: Final = 16.0
+"""What the first three frames of a stack weigh together when no more than one in a thousand reports has any of them."""
+
 FRAMES, FRAMES_DIFFER = 5.0, -0.5
 EXCEPTIONS, PATHS, SYMBOLS = 0.7, 0.7, 0.7
 COMPONENT, COMPONENT_DIFFERS = 0.5, -0.7
@@ -63,7 +69,7 @@ class Report:
 
     Attributes:
         title_stems: the distinct stems of its title, without stop words.
-        stems: those of its title and the beginning of its body.
+        text: its title and the beginning of its body, case-folded.
         numbers: the numbers in its title: versions, years, issues.
         traits: what it names.
         component: the part of the program; empty when it is not known.
@@ -72,7 +78,7 @@ class Report:
     """
 
     title_stems: frozenset[str]
-    stems: frozenset[str]
+    text: str
     numbers: frozenset[str]
     traits: Traits
     component: str
@@ -107,6 +113,7 @@ class Facts:
         same_title: whether the titles have the same words.
         clash: `same_words` where each title has a number that the other lacks: two releases, two years.
         frames: the share of the stack that both have; rare frames and those near the failure weigh more.
+        stack: how much of a stack that is, from 0 to 1 for three rare frames; one common frame is next to nothing.
         exceptions: the share of the exceptions that both name.
         paths: the share of paths.
         symbols: the share of symbols.
@@ -123,6 +130,7 @@ class Facts:
     same_title: float
     clash: float
     frames: float | None
+    stack: float
     exceptions: float | None
     paths: float | None
     symbols: float | None
@@ -134,12 +142,10 @@ class Facts:
 
 def report_of(title: str, body: str, traits: Traits, about: tuple[str, str], names: frozenset[str]) -> Report:
     """A report, cut into what is compared; `about` is its component and version."""
-    title_stems = frozenset(tokens.query(title).stems)
-    body_stems = frozenset(tokens.document(body[:COMPARED_CHARACTERS_MAX]).stems)
     component, version = about
     return Report(
-        title_stems=title_stems,
-        stems=title_stems | body_stems,
+        title_stems=frozenset(tokens.query(title).stems),
+        text=f"{title}\n{body[:COMPARED_CHARACTERS_MAX]}".casefold(),
         numbers=frozenset(_NUMBER.findall(title)),
         traits=traits,
         component=component.strip().casefold(),
@@ -152,16 +158,19 @@ def compared(report: Report, other: Report, scores: Scores, rarity: Rarity) -> F
     """The facts about a report and another one that is there already."""
     mine, theirs = report.title_stems, other.title_stems
     same_words = len(mine & theirs) / len(mine | theirs) if mine | theirs else 0.0
-    apart = bool(mine - other.stems) and bool(theirs - report.stems)
+    held = sum(holds(other, stem) for stem in mine)
+    apart = held < len(mine) and not all(holds(report, stem) for stem in theirs)
     clash = bool(report.numbers - other.numbers) and bool(other.numbers - report.numbers)
+    frames, stack = stack_share(report.traits.frames, other.traits.frames, rarity)
     return Facts(
         scores=scores,
         same_words=same_words,
-        coverage=len(mine & other.stems) / len(mine) if mine else 0.0,
+        coverage=held / len(mine) if mine else 0.0,
         siblings=same_words if apart else 0.0,
         same_title=float(bool(mine) and mine == theirs),
         clash=same_words if clash else 0.0,
-        frames=stack_share(report.traits.frames, other.traits.frames, rarity),
+        frames=frames,
+        stack=stack,
         exceptions=share(EXCEPTION, report.traits.exceptions, other.traits.exceptions, rarity),
         paths=share(PATH, report.traits.paths, other.traits.paths, rarity),
         symbols=share(SYMBOL, report.traits.symbols, other.traits.symbols, rarity),
@@ -173,14 +182,25 @@ def compared(report: Report, other: Report, scores: Scores, rarity: Rarity) -> F
     )
 
 
-def stack_share(stack: Sequence[Frame], other: Sequence[Frame], rarity: Rarity) -> float | None:
-    """The share of `stack` that stands in `other`, frame by frame; None unless both have frames.
+def holds(report: Report, stem: str) -> bool:
+    """Whether a report holds a word of this stem. It is looked for as written, which costs no stemming of the report.
+
+    A stem that ends in i stands for words that end in y as well (`librari` for `library`), so that letter is no matter.
+    """
+    if stem in report.title_stems:
+        return True
+    root = stem.removesuffix("i") if len(stem) >= ROOT_CHARACTERS_MIN else stem
+    return len(root) >= ROOT_CHARACTERS_MIN - 1 and root in report.text
+
+
+def stack_share(stack: Sequence[Frame], other: Sequence[Frame], rarity: Rarity) -> tuple[float | None, float]:
+    """The share of `stack` that stands in `other`, frame by frame, and how much it is; None unless both have frames.
 
     A frame weighs by how rare it is, and less the further it is from the failure. The idea is TraceSim's
     (Vasiliev et al. 2020).
     """
     if not stack or not other:
-        return None
+        return None, 0.0
     there: dict[str, list[Frame]] = {}
     for frame in other:
         there.setdefault(frame.function, []).append(frame)
@@ -190,7 +210,7 @@ def stack_share(stack: Sequence[Frame], other: Sequence[Frame], rarity: Rarity) 
         total += weight
         if any(frame.same(one) for one in there.get(frame.function, ())):
             shared += weight
-    return shared / total
+    return shared / total, min(1.0, shared / WHOLE_STACK)
 
 
 def share(kind: str, names: Sequence[str], others: Collection[str], rarity: Rarity) -> float | None:
@@ -230,7 +250,7 @@ def names_logit(facts: Facts) -> float:
     logit = MENTIONED * facts.mentioned + MENTIONS_SHARED * (facts.mentions or 0.0)
     logit += EXCEPTIONS * (facts.exceptions or 0.0) + PATHS * (facts.paths or 0.0) + SYMBOLS * (facts.symbols or 0.0)
     if facts.frames is not None:
-        logit += FRAMES * facts.frames if facts.frames else FRAMES_DIFFER
+        logit += FRAMES * facts.frames * facts.stack if facts.frames else FRAMES_DIFFER
     if facts.component is not None:
         logit += COMPONENT if facts.component else COMPONENT_DIFFERS
     return logit + VERSION * (facts.version or 0.0)

@@ -150,7 +150,8 @@ def ready_to_import(prepare: Prepare, request: ImportRequest) -> Batch:
             pull_requests += 1
             continue
         contents[place] = content
-        repositories.setdefault(github.repository_of(cast("Mapping[str, JsonValue]", raw)))
+        address = github.repository_of(cast("Mapping[str, JsonValue]", raw))
+        repositories.setdefault(namespaces.repository_key(address))
     named = [one for one in repositories if one]
     repository = request.repository or (named[0] if len(named) == 1 else "")
     wanted = unknown(prepare, request, list(contents.values()))

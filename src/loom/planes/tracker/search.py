@@ -13,12 +13,15 @@ from loom.planes.tracker.store import Filter
 from loom.planes.tracker.traits import Traits
 from loom.retrieval import tokens
 from loom.retrieval.calibrate import nearness
-from loom.storage.indexes import Shelf, TextQuery, Vector
+from loom.storage.indexes import Scored, Shelf, Vector
 from loom.storage.interface import Transaction
 
 COLLECTION: Final = "tracker"
 POOL: Final = 60
 """Issues that each index proposes."""
+
+SCORED: Final = 200
+"""Issues whose scores for the words are known; one further down counts as without any."""
 
 SHARING_MAX: Final = 20
 """Issues that each kind of name proposes."""
@@ -30,7 +33,7 @@ WORDS, TITLE_WORDS, MEANING = 0.5, 0.2, 0.3
 """What each list weighs for the choice of those: of 126 reports with a known duplicate, 0.8 have it among the first
 five; words alone 0.72, meaning alone 0.72, and 0.4 or 0.6 for words as much as this."""
 
-NAMED: Final = 1.0
+NAMED: Final = 1.5
 """What an issue gains that the report mentions by its number."""
 
 
@@ -76,6 +79,27 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class Lists:
+    """What each index proposes, best first. Of the words' lists the first few are proposals, the rest are scores."""
+
+    words: Sequence[Scored]
+    title_words: Sequence[Scored]
+    meaning: Sequence[Scored]
+
+    def proposals(self) -> Sequence[Sequence[int]]:
+        """The ids that each index proposes."""
+        return [[one.item_id for one in found[:POOL]] for found in (self.words, self.title_words, self.meaning)]
+
+    def ids(self) -> set[int]:
+        """Everything proposed."""
+        return {item_id for ids in self.proposals() for item_id in ids}
+
+    def starved(self, seen: Collection[int]) -> bool:
+        """Whether an index had more to give, and half of what it gave may not be shown."""
+        return any(len(ids) >= POOL and sum(one in seen for one in ids) < POOL // 2 for ids in self.proposals())
+
+
+@dataclass(frozen=True, slots=True)
 class Ranking:
     """Candidates, best first, and whether none of them has a vector in the report's space."""
 
@@ -90,16 +114,14 @@ def shelf(namespace: str) -> Shelf:
 
 def ranked(tx: Transaction, quest: Quest) -> Ranking:
     """Every candidate that may be shown; equal scores by item id."""
-    whole = tokens.query(f"{quest.title}\n{quest.body}")
-    title = tokens.query(quest.title)
     mentions = quest.traits.mentions
     named = store.by_numbers(tx, quest.where, _numbers(mentions))
     keyed = store.by_numbers(tx, quest.where, _numbers([name.partition("-")[2] for name in mentions]))
-    ids = {*_proposed(tx, quest, (whole,) if title == whole else (whole, title)), *named, *keyed}
+    lists, seen = _proposed(tx, quest)
+    ids = {*seen, *named, *keyed}
     if not ids:
         return Ranking((), meaning_lost=False)
-    words = _relative(tx, quest, whole, ids)
-    title_words = words if title == whole else _relative(tx, quest, title, ids)
+    words, title_words = _relative(lists.words, ids), _relative(lists.title_words, ids)
     near = _near(tx, quest, ids)
     top = max(near.values(), default=0.0)
     order = [
@@ -173,33 +195,31 @@ def _sharing(tx: Transaction, quest: Quest, kind: str) -> list[int]:
     return store.sharing(tx, quest.where.namespace, kind, wanted, SHARING_MAX)
 
 
-def _proposed(tx: Transaction, quest: Quest, queries: Sequence[TextQuery]) -> set[int]:
-    """Issues that some index or name proposes and that may be shown."""
-    lists = _lists(tx, quest, queries, None)
-    seen = store.seen(tx, quest.where, sorted({item_id for ids in lists for item_id in ids}))
-    if any(len(ids) >= POOL and sum(one in seen for one in ids) < POOL // 2 for ids in lists):
+def _proposed(tx: Transaction, quest: Quest) -> tuple[Lists, set[int]]:
+    """What the indexes propose, and of that and of what the names propose, what may be shown."""
+    lists = _lists(tx, quest, None)
+    seen = store.seen(tx, quest.where, sorted(lists.ids()))
+    if lists.starved(seen):
         # What may not be shown crowds the indexes' answers: ask them again, among the rest alone.
-        lists = _lists(tx, quest, queries, store.allowed(tx, quest.where))
+        lists = _lists(tx, quest, store.allowed(tx, quest.where))
     named = {item_id for kind in (FRAME, PATH, MENTION) for item_id in _sharing(tx, quest, kind)}
-    every = {item_id for ids in lists for item_id in ids} | named
-    return store.seen(tx, quest.where, sorted(every))
+    return lists, store.seen(tx, quest.where, sorted(lists.ids() | named))
 
 
-def _lists(
-    tx: Transaction, quest: Quest, queries: Sequence[TextQuery], allowed: Collection[int] | None
-) -> Sequence[Sequence[int]]:
+def _lists(tx: Transaction, quest: Quest, allowed: Collection[int] | None) -> Lists:
     its = shelf(quest.where.namespace)
-    found = [[one.item_id for one in tx.text.best(its, query, POOL, allowed)] for query in queries]
-    if quest.vector is not None:
-        found.append([one.item_id for one in tx.vectors.best(its, quest.space, quest.vector, POOL, allowed)])
-    return found
+    whole, title = tokens.query(f"{quest.title}\n{quest.body}"), tokens.query(quest.title)
+    words = tx.text.best(its, whole, SCORED, allowed)
+    title_words = words if title == whole else tx.text.best(its, title, SCORED, allowed)
+    if quest.vector is None:
+        return Lists(words, title_words, ())
+    return Lists(words, title_words, tx.vectors.best(its, quest.space, quest.vector, POOL, allowed))
 
 
-def _relative(tx: Transaction, quest: Quest, query: TextQuery, ids: Collection[int]) -> Mapping[int, float]:
-    """Each issue's BM25 score against the best one's."""
-    found = tx.text.best(shelf(quest.where.namespace), query, len(ids), ids)
-    top = max((one.score for one in found), default=0.0)
-    return {one.item_id: one.score / top for one in found} if top > 0.0 else {}
+def _relative(found: Sequence[Scored], ids: Collection[int]) -> Mapping[int, float]:
+    """Each issue's BM25 score against the best one's that may be shown."""
+    top = max((one.score for one in found if one.item_id in ids), default=0.0)
+    return {one.item_id: one.score / top for one in found if one.item_id in ids} if top > 0.0 else {}
 
 
 def _near(tx: Transaction, quest: Quest, ids: Collection[int]) -> Mapping[int, float]:
