@@ -45,6 +45,9 @@ POOL_MAX: Final = 400
 WORDS_POOL_FACTOR: Final = 3
 """Words are asked for more, so that the scores of most neighbours are among them."""
 
+LENDERS: Final = 40
+"""Of each leg's best, how many turns' neighbours are looked at, where not more hits are asked for."""
+
 ASIDES_MAX: Final = 50
 ALLOWED_MAX: Final = 1_000_000
 EARLIEST_US: Final = -(1 << 62)
@@ -61,7 +64,7 @@ FILTER = (
 
 SPOTS = (
     """
-SELECT t.item_id, t.session_key, t.place, t.spoken FROM conversation_turn t
+SELECT t.item_id FROM conversation_turn t
 JOIN conversation_session s ON s.org = t.org AND s.session_key = t.session_key
 WHERE t.org = :org AND """
     + FILTER
@@ -222,7 +225,7 @@ def _find(tx: Transaction, quest: Quest, query: TextQuery, found: Found) -> None
         said, meant, asides = _proposed(tx, quest, query, _allowed(tx, quest.where))
         first = {one.item_id for one in (*said[: quest.pool], *meant, *asides)}
         seen = _seen(tx, quest.where, first)
-    beside = _beside(tx, seen)
+    beside = _beside(tx, _lenders(quest, (said, meant), seen))
     others = {other for _, other, _ in beside} - first
     found.shown |= seen | _seen(tx, quest.where, others)
     found.beside += beside
@@ -259,6 +262,12 @@ def _starved(pool: int, proposals: Iterable[Sequence[Scored]], seen: Collection[
         len(scored) >= pool and sum(one.item_id in seen for one in scored[:pool]) < pool - pool // 2
         for scored in proposals
     )
+
+
+def _lenders(quest: Quest, legs: Iterable[Sequence[Scored]], seen: Collection[int]) -> set[int]:
+    """The best turns of each leg. What stands beside a worse one is lent too little to become a hit."""
+    most = min(quest.pool, max(LENDERS, quest.top_k))
+    return {one.item_id for leg in legs for one in [one for one in leg if one.item_id in seen][:most]}
 
 
 def _seen(tx: Transaction, where: Filter, ids: Collection[int]) -> set[int]:
