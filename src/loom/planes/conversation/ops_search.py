@@ -280,7 +280,6 @@ SEARCH = Op(
     run=answer,
     example={"query": "which database did we choose?"},
     prepare=ready_to_search,
-    raises=(Rejected,),
     toolsets=frozenset({Toolset.DEFAULT, Toolset.ALL}),
 )
 
