@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
-
 from code_kit import SHOP, Shelf, ShelfOf, written
+
 from fakes import CoreOf
 from loom import config
 from loom.planes import code

@@ -33,7 +33,9 @@ def test_secrets_are_left_out(path: str) -> None:
     assert files.left_out(path, 10) == files.SECRET
 
 
-@pytest.mark.parametrize("path", [".env.example", "settings.env.template", "credentials.py", "secrets.go", "env.py", "key.rs"])
+@pytest.mark.parametrize(
+    "path", [".env.example", "settings.env.template", "credentials.py", "secrets.go", "env.py", "key.rs"]
+)
 def test_code_about_secrets_is_kept(path: str) -> None:
     assert files.left_out(path, 10) == ""
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
 from code_kit import committed, git, repository, written
+
 from loom.planes.code import files, folder
 from loom.planes.code.folder import Folder
 from loom.planes.code.sources import Entry, SourceFailed, Yard
@@ -48,7 +48,9 @@ def test_what_gitignore_leaves_out(tmp_path: Path, yard: Yard) -> None:
 
 
 def test_a_part_of_a_repository_obeys_the_patterns_above_it(tmp_path: Path, yard: Yard) -> None:
-    repository(tmp_path / "r", {".gitignore": "*.tmp\n/part/gone.py\n", "part/a.py": "", "part/gone.py": "", "part/b.tmp": ""})
+    repository(
+        tmp_path / "r", {".gitignore": "*.tmp\n/part/gone.py\n", "part/a.py": "", "part/gone.py": "", "part/b.tmp": ""}
+    )
     written(tmp_path / "r", {".git/info/exclude": "private.py\n", "part/private.py": ""})
     assert paths(tmp_path / "r" / "part", yard) == ["a.py"]
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
 from code_kit import Shelf, committed, git, repository, written
+
 from loom.planes.code import git as fetching
 from loom.planes.code.git import BadAddress, Fetched, Fetches
 from loom.planes.code.sources import SourceFailed, Yard
@@ -71,7 +71,9 @@ def test_revisions(name: str) -> None:
     assert fetching.is_revision(name)
 
 
-@pytest.mark.parametrize("name", ["", "-x", "--upload-pack=x", "a..b", "a b", "a:b", "x.lock", "a/", "ä", "^x", "a~1", "x" * 300])
+@pytest.mark.parametrize(
+    "name", ["", "-x", "--upload-pack=x", "a..b", "a b", "a:b", "x.lock", "a/", "ä", "^x", "a~1", "x" * 300]
+)
 def test_words_that_are_no_revisions(name: str) -> None:
     assert not fetching.is_revision(name)
 
@@ -88,7 +90,8 @@ def test_a_commit_is_fetched_and_read(tmp_path: Path, yard: Yard) -> None:
     assert listing.commit_id == commit
     assert [entry.path for entry in listing.entries] == ["a.py", "docs/guide.md"]
     assert listing.skipped == {"secret": 1, "link": 1}
-    assert dict((entry.path, content) for entry, content in source.read(listing.entries))["a.py"] == b"def two():\n    pass\n"
+    contents = {entry.path: content for entry, content in source.read(listing.entries)}
+    assert contents["a.py"] == b"def two():\n    pass\n"
     assert not (fetches.place("k") / "hooks").exists()
 
 
@@ -110,7 +113,8 @@ def test_a_fetch_that_fails_says_so(tmp_path: Path, yard: Yard) -> None:
 
 
 def test_a_fetch_is_bounded_in_size(tmp_path: Path, yard: Yard) -> None:
-    origin = repository(tmp_path / "origin", {"big.bin": random.Random(1).randbytes(200_000)})
+    noise = random.Random(1).randbytes(200_000)  # noqa: S311  # not a secret
+    origin = repository(tmp_path / "origin", {"big.bin": noise})
     fetches = Fetches(replace(yard, fetch_bytes_max=100_000))
     with pytest.raises(SourceFailed, match="is over"):
         fetches.step("k", f"file://{origin}", "", 20.0)
@@ -144,7 +148,11 @@ def test_a_forgotten_repository_leaves_no_folder(tmp_path: Path, yard: Yard) -> 
 def test_indexing_an_address(shelf: Shelf, tmp_path: Path, yard: Yard) -> None:
     origin = repository(tmp_path / "origin", FILES)
     status = shelf.index(f"file://{origin}")
-    assert (status["state"], status["files_total"], status["commit_id"]) == ("ready", 2, git(origin, "rev-parse", "HEAD"))
+    assert (status["state"], status["files_total"], status["commit_id"]) == (
+        "ready",
+        2,
+        git(origin, "rev-parse", "HEAD"),
+    )
     assert shelf.names("one") == ["one"]
     written(origin, {"a.py": "def uno():\n    pass\n"})
     committed(origin)

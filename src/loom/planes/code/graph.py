@@ -143,7 +143,8 @@ def _around(tx: Transaction, namespace: str, targets: Sequence[Held], uses: Sequ
     for held in symbols.by_names(tx, namespace, [target.name for target in targets], USES_MAX):
         definitions[held.name].append(held)
     files = sorted({use.file_id for use in uses})
-    wanted = {name for target in targets for name in (target.name, _stem(target), *_outer(target))}
+    known = [one for held in definitions.values() for one in held]
+    wanted = {name for one in (*targets, *known) for name in (one.name, _stem(one))}
     imports: dict[int, set[str]] = defaultdict(set)
     if files:
         for row in tx.rows(IMPORTS, namespace=namespace, names=sorted(wanted), files=files):
@@ -175,8 +176,11 @@ def _bare_match(use: _Use, target: Held, around: _Around, *, method: bool) -> st
     nearer = (one for one in around.definitions.get(use.name, ()) if one.file_id == use.file_id and one.kind != METHOD)
     if same_file:
         return SAME_FILE
-    if use.name in imported or _stem(target) in imported:
+    if _stem(target) in imported:
         return IMPORTED
+    if use.name in imported:
+        from_another = any(_stem(one) in imported for one in around.definitions.get(use.name, ()))
+        return None if from_another else IMPORTED
     unlikely = use.role == MENTION and (method or target.language in IMPORTING)
     return None if any(nearer) or unlikely else BY_NAME
 
