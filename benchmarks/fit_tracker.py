@@ -44,8 +44,8 @@ DUPLICATE_PRECISION = 0.75
 """Of the reports called duplicates. Wrong ones by the links are often right: two clones of one task, two spellings
 of one title; of those that this bound let through, a person found most to be duplicates that nobody linked."""
 
-RELATED_SHARE = 0.85
-"""Of the reports whose duplicate is compared, how many are to be called related at least."""
+RELATED_OTHERS = 0.2
+"""Of the reports that have no duplicate, how many may be called related."""
 
 FACTS = ("meaning", "words", "title_words", "same_words", "coverage", "siblings", "same_title", "clash")
 
@@ -90,10 +90,12 @@ def questions(folder: Path) -> tuple[Sequence[Mapping[str, str]], Sequence[Asked
         asked.append(Asked(int(record["_id"]), title, body, frozenset(gold[int(record["_id"])])))
     linked = set(gold) | {number for numbers in gold.values() for number in numbers}
     others = [record for record in corpus if int(record["_id"]) not in linked]
-    random.Random(1).shuffle(others)  # noqa: S311 - a sample, not a secret
-    for record in others[: NEW_FOR_ONE * len(asked)]:
-        asked.append(Asked(int(record["_id"]), record["title"], record["text"][:QUERY_CHARACTERS], frozenset()))
-    return corpus, asked
+    random.Random(1).shuffle(others)
+    new = [
+        Asked(int(one["_id"]), one["title"], one["text"][:QUERY_CHARACTERS], frozenset())
+        for one in others[: NEW_FOR_ONE * len(asked)]
+    ]
+    return corpus, [*asked, *new]
 
 
 def fold_of(asked: Sequence[Asked]) -> Mapping[int, int]:
@@ -109,7 +111,7 @@ def fold_of(asked: Sequence[Asked]) -> Mapping[int, int]:
         for other in one.gold:
             parent[root(other)] = root(one.number)
     roots = sorted({root(one.number) for one in asked})
-    random.Random(2).shuffle(roots)  # noqa: S311 - a sample, not a secret
+    random.Random(2).shuffle(roots)
     place = {number: place % FOLDS for place, number in enumerate(roots)}
     return {one.number: place[root(one.number)] for one in asked}
 
@@ -220,7 +222,7 @@ def thresholds(best: Floats, right: Floats, answerable: Floats) -> tuple[float, 
     precision = np.cumsum(right[order]) / np.arange(1, len(order) + 1)
     good = np.flatnonzero(precision >= DUPLICATE_PRECISION)
     duplicate = float(best[order][good[-1]]) if len(good) else 1.0
-    return duplicate, float(np.quantile(best[answerable > 0], 1.0 - RELATED_SHARE))
+    return duplicate, float(np.quantile(best[answerable == 0], 1.0 - RELATED_OTHERS))
 
 
 def told(best: Floats, right: Floats, answerable: Floats, limits: tuple[float, float]) -> str:
