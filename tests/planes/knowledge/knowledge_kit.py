@@ -12,14 +12,31 @@ from loom.errors import LoomError
 from loom.planes import knowledge
 from loom.planes.knowledge.uploads import PART_BYTES_MAX
 
-GUIDE = "# Guide\n\nHow the office works.\n\n## Kitchen\n\nThe kettle is in the second cupboard.\n\n## Door\n\nThe code is 4711.\n"
+GUIDE = """# Guide
+
+How the office works.
+
+## Kitchen
+
+The kettle is in the second cupboard.
+
+## Door
+
+The code is 4711.
+"""
+
+COUNTS = {
+    "document": "SELECT count(*) AS count FROM knowledge_document WHERE org = :org",
+    "revision": "SELECT count(*) AS count FROM knowledge_revision WHERE org = :org",
+    "text": "SELECT count(*) AS count FROM knowledge_text WHERE org = :org",
+    "chunk": "SELECT count(*) AS count FROM knowledge_chunk WHERE org = :org",
+    "upload": "SELECT count(*) AS count FROM knowledge_upload WHERE org = :org",
+}
 
 
 def of_user(user_id: str) -> Caller:
     """A token of one user, which reads no other user's rows."""
-    return Caller(
-        f"user-{user_id}", Role.WRITER, {"org": ORG, "user_id": user_id}, read_scope=ReadScope.OWN_USER
-    )
+    return Caller(f"user-{user_id}", Role.WRITER, {"org": ORG, "user_id": user_id}, read_scope=ReadScope.OWN_USER)
 
 
 def of_session(user_id: str, session_id: str) -> Caller:
@@ -86,3 +103,9 @@ def sweep(core: Core) -> None:
     """Run the plane's upkeep once."""
     for one in knowledge.SWEEPS:
         one(core.bench, ORG)
+
+
+def row_counts(core: Core) -> dict[str, int]:
+    """How many rows each table of the plane has."""
+    with core.database.transaction(ORG, write=False) as tx:
+        return {table: int(str((tx.row(sql) or {})["count"])) for table, sql in COUNTS.items()}

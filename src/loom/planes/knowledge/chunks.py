@@ -69,7 +69,7 @@ class Manner:
 def cut(found: Sequence[Part], place: Place, manner: Manner, *, last: bool) -> tuple[list[Chunk], Place]:
     """The passages of one stretch of a text, and where the next stretch begins.
 
-    A block that reaches the end of a stretch is left to the next one, where it is seen whole.
+    The passage that reaches the end of a stretch is left to the next one, where it is seen whole.
 
     Args:
         found: the parts from `place.part` on, at most `STRETCH_PARTS`; one at least.
@@ -79,18 +79,28 @@ def cut(found: Sequence[Part], place: Place, manner: Manner, *, last: bool) -> t
     """
     stretch = list(lines(found, place.line, place.character))
     known = blocks.markdown(stretch) if manner.markdown else blocks.plain(stretch, manner.headings)
-    end = found[-1]
-    following = Place(end.number + 1, end.last_line, _end_of(end), place.headings)
-    if not last and len(known) > 1:
-        left = known.pop().lines[0]
-        part = max(part.number for part in found if (part.line, part.character) <= (left.number, left.character))
-        following = Place(part, left.number, left.character, place.headings)
     packer = Packer(place.headings)
+    left = known.pop() if not last and len(known) > 1 else None
     for block in known:
         packer.add(block)
+    began = packer.began
+    if left is not None and began is not None and began[0] != stretch[0]:
+        return _said(packer), _place(found, began[0], began[1])
     packer.close()
-    at = Place(following.part, following.line, following.character, tuple(packer.headings))
-    return [chunk for chunk in packer.made if chunk.text.strip()], at
+    if left is not None:
+        return _said(packer), _place(found, left.lines[0], packer.headings)
+    end = found[-1]
+    return _said(packer), Place(end.number + 1, end.last_line, _end_of(end), tuple(packer.headings))
+
+
+def _said(packer: "Packer") -> list[Chunk]:
+    return [chunk for chunk in packer.made if chunk.text.strip()]
+
+
+def _place(found: Sequence[Part], line: Line, headings: Headings) -> Place:
+    """The place of a line among the parts."""
+    part = max(part.number for part in found if (part.line, part.character) <= (line.number, line.character))
+    return Place(part, line.number, line.character, tuple(headings))
 
 
 def whole(found: Sequence[Part], manner: Manner, most: int) -> list[Chunk] | None:
@@ -120,11 +130,13 @@ class Packer:
     Attributes:
         headings: what the next block stands under.
         made: the passages that are complete.
+        began: the first line of the passage under way, and what stood above it; None when it begins inside a block.
     """
 
     def __init__(self, headings: Headings) -> None:
         self.headings = list(headings)
         self.made: list[Chunk] = []
+        self.began: tuple[Line, Headings] | None = None
         self._lines: list[Line] = []
         self._carried: Sequence[Line] = ()
         self._under = [title for _, title in self.headings]
@@ -135,10 +147,10 @@ class Packer:
         """Take one block."""
         if block.level:
             self._head(block)
-        elif self._room.fits(block.lines):
-            self._take(block.lines)
         elif Room().fits(block.lines):
-            self.close()
+            if not self._room.fits(block.lines):
+                self.close()
+            self._begin(block)
             self._take(block.lines)
         else:
             self._split(block)
@@ -154,10 +166,16 @@ class Packer:
             self.made.append(Chunk(tuple(self._under), *place, f"{carried}\n{said}" if carried else said))
         self._lines, self._carried, self._room, self._only_headings = [], (), Room(), True
         self._under = [title for _, title in self.headings]
+        self.began = None
+
+    def _begin(self, block: Block) -> None:
+        if not self._lines:
+            self.began = (block.lines[0], tuple(self.headings))
 
     def _head(self, block: Block) -> None:
         if not self._only_headings:
             self.close()
+        self._begin(block)
         above = [one for one in self.headings if one[0] < block.level]
         self.headings = [*above, (block.level, block.title)][-DEPTH_MAX:]
         self._under = [title for _, title in self.headings]

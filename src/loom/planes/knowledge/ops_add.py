@@ -8,7 +8,7 @@ from pydantic import Field
 
 from loom.access import namespaces
 from loom.access.caller import Role
-from loom.errors import Conflict, Denied, Rejected, Unavailable
+from loom.errors import Denied, Rejected, Unavailable
 from loom.extraction import formats, reading
 from loom.extraction.formats import Format, UnknownFormat
 from loom.extraction.reading import Extracted, TooBusy, Unreadable
@@ -108,13 +108,14 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A file ready to be written; without `made` it is the latest revision already."""
+    """A file ready to be written; where it was the latest revision already, `made` is None and `same` is that one."""
 
     uri: str
     content_sha256: str
     byte_count: int
     space: str
-    made: Made | None
+    made: Made | None = None
+    same: tuple[Document, Revision] | None = None
 
 
 def ready(prepare: Prepare, request: AddRequest) -> Ready:
@@ -131,8 +132,8 @@ def ready(prepare: Prepare, request: AddRequest) -> Ready:
     with prepare.read(request.org) as tx:
         known = store.exact(tx, request.namespace, request.user_id, uri)
         latest = store.revision(tx, known.document_id, known.revision) if known else None
-    if _is_same(latest, digest, request.title):
-        return Ready(uri, digest, len(content), space, None)
+    if known is not None and latest is not None and _is_same(latest, digest, request.title):
+        return Ready(uri, digest, len(content), space, same=(known, latest))
     kind = _format(request, content)
     extracted = _read(request, content, kind)
     parts = list(text.parts(extracted.segments))
@@ -192,9 +193,9 @@ def _embedded(embedder: Embedder, title: str, passages: Sequence[Chunk]) -> list
         return None
 
 
-def _is_same(latest: Revision | None, digest: str, title: str) -> bool:
+def _is_same(latest: Revision, digest: str, title: str) -> bool:
     """Whether a revision has this content, and this title if one is given."""
-    return latest is not None and latest.content_sha256 == digest and title in ("", latest.title)
+    return latest.content_sha256 == digest and title in ("", latest.title)
 
 
 def add(ctx: Context, request: AddRequest) -> AddAnswer:
@@ -202,16 +203,20 @@ def add(ctx: Context, request: AddRequest) -> AddAnswer:
     given = prepared_as(ctx, Ready)
     store.lock(ctx.tx, request.namespace, request.user_id, given.uri)
     known = store.exact(ctx.tx, request.namespace, request.user_id, given.uri)
-    rules.check_reach(known, reader_of(ctx, request))
     latest = store.revision(ctx.tx, known.document_id, known.revision) if known else None
+    same = given.same
+    if known is not None and latest is not None and _is_same(latest, given.content_sha256, request.title):
+        same = (known, latest)
+    rules.check_reach(known or (same[0] if same else None), reader_of(ctx, request))
     if request.upload_id:
         uploads.drop(ctx.tx, (ctx.caller.principal, request.namespace, request.user_id), request.upload_id)
-    if known is not None and latest is not None and _is_same(latest, given.content_sha256, request.title):
-        document = _retagged(ctx, known, request)
-        return AddAnswer.model_validate({**shown(document, latest), "changed": False})
+    if same is not None:
+        # Where it was the latest when it was read, and is not any more, this call came before the one that changed it.
+        document = _retagged(ctx, known, request) if known is not None else same[0]
+        return AddAnswer.model_validate({**shown(document, same[1]), "changed": False})
     if given.made is None:
-        raise Conflict("uri: the document was changed meanwhile; send it again", field="uri")
-    document, revision = _written(ctx, request, given, known)
+        raise TypeError("nothing was made of the file")
+    document, revision = _written(ctx, request, given, given.made, known)
     degraded = [EMBEDDER] if given.made.embedder_failed else None
     return AddAnswer.model_validate({**shown(document, revision), "changed": True, "degraded": degraded})
 
@@ -231,11 +236,10 @@ def _tags(tags: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(set(tags)))
 
 
-def _written(ctx: Context, request: AddRequest, given: Ready, known: Document | None) -> tuple[Document, Revision]:
+def _written(
+    ctx: Context, request: AddRequest, given: Ready, made: Made, known: Document | None
+) -> tuple[Document, Revision]:
     """The new revision, written with its text and its passages, or the job that makes them."""
-    made = given.made
-    if made is None:
-        raise TypeError("nothing was made of the file")
     version = ctx.tx.stamp()
     document = Document(
         document_id=known.document_id if known else version,
@@ -300,6 +304,6 @@ ADD = Op(
     run=add,
     example={"uri": "docs/guide.md", "text": "# Guide\n\nThe kettle is in the second cupboard."},
     prepare=ready,
-    raises=(Denied, Conflict, Unavailable),
+    raises=(Denied, Unavailable),
     toolsets=frozenset({Toolset.ALL}),
 )

@@ -20,7 +20,7 @@ CANDIDATES_MIN: Final = 100
 CANDIDATES_A_HIT: Final = 4
 CANDIDATES_MAX: Final = 500
 
-NEARNESS_FLOOR: Final = -0.10
+NEARNESS_FLOOR: Final = -0.45
 COVERAGE_FLOOR: Final = 0.5
 """A hit is under the floor when it is no nearer to the question than unrelated texts are to each other, and
 holds less than half of the question's words: the model does not know every language, words do."""
