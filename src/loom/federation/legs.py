@@ -5,8 +5,10 @@ import time
 import traceback
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import cast
 
+from loom.canonical import Json
 from loom.errors import LoomError, Rejected
 from loom.models.interface import EmbedderFailed
 from loom.ops.spec import Prepare
@@ -76,7 +78,25 @@ def _timed(prepare: Prepare, org: str, leg: Leg, question: Question) -> Timed:
     start_s = time.perf_counter()
     with prepare.read(org) as tx:
         section = leg.ask(tx, question)
+    scope = question.scope
+    if leg.scoped and scope is not None and scope.org != org:
+        with prepare.read(scope.org) as tx:
+            other = leg.ask(tx, replace(question, org=scope.org, namespaces=(scope.namespace,)))
+        section = joined(section, other, question.top_k)
     return Timed(section, (time.perf_counter() - start_s) * 1000)
+
+
+def joined(one: Section, other: Section, top_k: int) -> Section:
+    """Two sections of one plane as one: the hits nearest to the question, those without a vector last. Pure."""
+    hits = [hit for section in (one, other) for hit in cast("list[dict[str, Json]]", section.body["results"])]
+    hits.sort(key=lambda hit: -cast("float", hit["similarity"] if hit["similarity"] is not None else -1.0))
+    return Section(
+        body={**one.body, "results": cast("Json", hits[:top_k])},
+        hits=len(hits[:top_k]),
+        withheld=one.withheld + other.withheld,
+        reason=one.reason or other.reason,
+        degraded=tuple(dict.fromkeys((*one.degraded, *other.degraded))),
+    )
 
 
 def _answer(name: str, future: Future[Timed]) -> Timed | None:

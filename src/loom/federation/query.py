@@ -38,7 +38,8 @@ EMPTY: Mapping[str, Mapping[str, Json]] = MappingProxyType(
 """The sections every answer has, as they are when their plane does not exist or did not answer."""
 
 
-def _not_blank(query: str) -> str:
+def not_blank(query: str) -> str:
+    """The part of a query that is used; ValueError when there is nothing in it."""
     used = query.strip()[:QUERY_CHARACTERS_MAX]
     if not used:
         raise ValueError("is blank; ask something")
@@ -49,7 +50,7 @@ class QueryRequest(OpenRequest):
     """What search.query takes."""
 
     query: Annotated[
-        str, AfterValidator(_not_blank), Field(description="What to look for, in plain words; every plane gets it.")
+        str, AfterValidator(not_blank), Field(description="What to look for, in plain words; every plane gets it.")
     ]
     top_k: Annotated[
         int, Field(ge=1, le=TOP_K_MAX, description="Most hits in a section, 1 to 100; the tracker gives 10 at most.")

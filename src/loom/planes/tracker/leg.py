@@ -43,7 +43,7 @@ def ask(tx: Transaction, question: Question) -> Section:
         "repository": scope.repository,
         "namespace": scope.tracker_namespace,
     }
-    lost = (f"{NAME}:meaning",) if found.meaning_lost else ()
+    lost = ("meaning",) if found.meaning_lost else ()
     return Section(body_of, len(found.candidates), degraded=lost)
 
 
