@@ -45,6 +45,9 @@ MEBIBYTE = 1024 * 1024
 
 PLANES = (memory, profile, knowledge, conversation, tracker, code)
 
+LIBRARY = code.Library(knowledge.keep_text, knowledge.forget_text)
+"""A repository's documents are kept with the others of its namespace."""
+
 PURGES = (conversation.purge_namespace, knowledge.purge_namespace, tracker.purge_namespace, code.purge_namespace)
 """What namespace.delete has the planes do that keep rows of their own."""
 
@@ -86,7 +89,7 @@ class App:
 
 def registry() -> Registry:
     """Every operation, without a store."""
-    every = [op for plane in PLANES for op in plane.OPS]
+    every = [op for plane in PLANES if plane is not code for op in plane.OPS] + list(code.ops(LIBRARY))
     return system.registry([*every, *federation.ops([plane.LEG for plane in PLANES if plane.LEG is not None])], PURGES)
 
 
@@ -161,7 +164,7 @@ def build(settings: Settings) -> App:
 def jobs(settings: Settings) -> dict[str, Handler]:
     """What the worker does, by the kind of job."""
     yard = code.Yard(settings.home / CODE_FOLDER, git_environment())
-    return {**embedding.JOBS, **conversation.JOBS, **knowledge.JOBS, **tracker.JOBS, **code.jobs(yard)}
+    return {**embedding.JOBS, **conversation.JOBS, **knowledge.JOBS, **tracker.JOBS, **code.jobs(yard, LIBRARY)}
 
 
 def install(settings: Settings) -> Install:

@@ -110,9 +110,12 @@ class Leg:
         ask: answers a question inside a read transaction.
         noticed: told, in the call's own transaction, when the section that is shown has hits.
         org_of: the org whose rows answer a question; None leaves the leg out of this question.
+        scoped: whether the section has the rows of the question's code scope, too, where another org keeps those. Its
+            body is then a list `results`, whose entries carry a `similarity` or null.
     """
 
     name: str
     ask: Callable[[Transaction, Question], Section]
     noticed: Callable[[Context, Request], None] = ignore
     org_of: Callable[[Question], str | None] = own_org
+    scoped: bool = False

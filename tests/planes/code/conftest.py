@@ -21,7 +21,7 @@ def yard(tmp_path: Path) -> Yard:
 @pytest.fixture(name="shelf_of")
 def _shelf_of(core_of: CoreOf, yard: Yard) -> ShelfOf:
     def make(namespace: str = "shop", library: Library = NO_LIBRARY) -> Shelf:
-        return Shelf(core_of(code.OPS, code.jobs(yard, library), code.LATE), namespace)
+        return Shelf(core_of(code.ops(library), code.jobs(yard, library), code.LATE), namespace)
 
     return make
 

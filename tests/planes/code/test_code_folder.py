@@ -55,6 +55,14 @@ def test_a_part_of_a_repository_obeys_the_patterns_above_it(tmp_path: Path, yard
     assert paths(tmp_path / "r" / "part", yard) == ["a.py"]
 
 
+def test_a_folder_that_the_repository_around_it_ignores_is_no_part_of_it(tmp_path: Path, yard: Yard) -> None:
+    root = repository(tmp_path / "r", {".gitignore": "/vendor/*\n", "a.py": ""})
+    inner = written(root / "vendor" / "lib", {"b.py": "", "c.log": "", ".gitignore": "*.log\n"})
+    listing = Folder(inner, yard).listed()
+    assert [entry.path for entry in listing.entries] == [".gitignore", "b.py"]
+    assert listing.commit_id == ""
+
+
 def test_the_commit_that_is_checked_out(tmp_path: Path, yard: Yard) -> None:
     root = repository(tmp_path / "r", {"a.py": "x = 1\n"})
     assert Folder(root, yard).listed().commit_id == git(root, "rev-parse", "HEAD")

@@ -373,6 +373,8 @@ def test_documents_are_handed_on_and_taken_back(shelf_of: ShelfOf, shop: Path) -
     written(shop, {"docs/guide.rst": "A guide\n"})
     shelf.index("")
     assert kept == {("shop", "docs/guide.rst"): "A guide\n"}
+    shelf.call("code.delete")
+    assert kept == {}
 
 
 def test_the_job_of_a_repository_that_is_gone_ends(shelf: Shelf) -> None:

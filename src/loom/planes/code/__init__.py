@@ -9,20 +9,28 @@ belong to its namespace and to no user.
 from collections.abc import Mapping, Sequence
 
 from loom.jobs.handlers import Bench, Handler, LateHandler
+from loom.ops.spec import AnyOp
 from loom.planes.code import embeds, git
 from loom.planes.code.documents import NO_LIBRARY, Library
 from loom.planes.code.indexing import INDEX, Indexer
-from loom.planes.code.ops_index import DELETE_OP, FORGET, INDEX_OP, STATUS_OP, forget
+from loom.planes.code.ops_index import FORGET, INDEX_OP, STATUS_OP, delete_op, forget
 from loom.planes.code.ops_read import CALLERS_OP, READ_OP, SYMBOL_OP
 from loom.planes.code.ops_search import SEARCH_OP
 from loom.planes.code.sources import Yard
 from loom.storage.interface import Transaction
 
-OPS = (INDEX_OP, STATUS_OP, SEARCH_OP, SYMBOL_OP, CALLERS_OP, READ_OP, DELETE_OP)
 LATE: Mapping[str, LateHandler] = {}
 SWEEPS = (embeds.embed_rest,)
 LEG = None
 """search.query has no section of code: its sections are the contract's."""
+
+
+def ops(library: Library) -> tuple[AnyOp, ...]:
+    """The plane's operations, with the library that a repository's documents are in."""
+    return (INDEX_OP, STATUS_OP, SEARCH_OP, SYMBOL_OP, CALLERS_OP, READ_OP, delete_op(library))
+
+
+OPS = ops(NO_LIBRARY)
 
 
 def jobs(yard: Yard, library: Library = NO_LIBRARY) -> Mapping[str, Handler]:
@@ -43,8 +51,8 @@ def jobs(yard: Yard, library: Library = NO_LIBRARY) -> Mapping[str, Handler]:
 
 
 def purge_namespace(tx: Transaction, namespace: str) -> int:
-    """Remove all that the plane has of a namespace that goes away; how many symbols there were."""
-    return forget(tx, namespace)
+    """Remove all that the plane has of a namespace that goes away with all in it; how many symbols there were."""
+    return forget(tx, namespace, NO_LIBRARY)
 
 
-__all__ = ["LATE", "LEG", "OPS", "SWEEPS", "Library", "Yard", "jobs", "purge_namespace"]
+__all__ = ["LATE", "LEG", "OPS", "SWEEPS", "Library", "Yard", "jobs", "ops", "purge_namespace"]

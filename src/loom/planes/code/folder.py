@@ -67,7 +67,8 @@ class Folder:
             if time.monotonic() > until_s:
                 raise SourceFailed(f"it takes over {SCAN_TIMEOUT_S:.0f} s to look through it; index a part of it")
         entries.sort(key=lambda entry: entry.path)
-        return Listing(entries, dict(skipped), git.head_of(self._root, self._yard))
+        commit = "" if self._is_foreign() else git.head_of(self._root, self._yard)
+        return Listing(entries, dict(skipped), commit)
 
     def read(self, entries: Sequence[Entry]) -> Iterator[tuple[Entry, bytes | None]]:
         """The files as they are now."""
@@ -80,7 +81,7 @@ class Folder:
 
     def _walked(self, skipped: Counter[str]) -> Iterator[tuple[str, int]]:
         """Path and size of every regular file that no .gitignore leaves out."""
-        waiting: list[tuple[str, tuple[_Spec, ...]]] = [("", self._above())]
+        waiting: list[tuple[str, tuple[_Spec, ...]]] = [("", () if self._is_foreign() else self._above())]
         seen = 0
         while waiting:
             at, specs = waiting.pop()
@@ -114,6 +115,15 @@ class Folder:
     def _spec_in(self, at: str) -> _Spec | None:
         lines = self._content(f"{at}/.gitignore" if at else ".gitignore", IGNORE_BYTES_MAX)
         return None if lines is None else _spec(at, lines)
+
+    def _is_foreign(self) -> bool:
+        """Whether the repository around the root leaves all of it out: then the root is no part of it."""
+        for at, spec in self._above():
+            steps = at[1:].rstrip("/").split("/")
+            folders = ["/".join(steps[: count + 1]) + "/" for count in range(len(steps))] if at != "^" else []
+            if any(spec.check_file(folder).include for folder in folders):
+                return True
+        return False
 
     def _above(self) -> tuple[_Spec, ...]:
         """The patterns of the folders between the repository's top and the root, where the root is a part of one."""

@@ -14,6 +14,7 @@ from loom.jobs import outbox
 from loom.ops.fields import Instant, instant, instant_or_none
 from loom.ops.spec import Answer, Context, Kind, Op, OpenRequest, Prepare, prepared_as
 from loom.planes.code import git, store, symbols
+from loom.planes.code.documents import Library
 from loom.planes.code.fields import Shown, plain
 from loom.planes.code.indexing import INDEX
 from loom.planes.code.sources import FOLDER, GIT
@@ -257,17 +258,14 @@ def _status(ctx: Context, repository: Repository | None) -> StatusAnswer:
     )
 
 
-def delete(ctx: Context, request: DeleteRequest) -> DeleteAnswer:
-    """Forget the repository."""
-    return DeleteAnswer(symbols_deleted=forget(ctx.tx, request.namespace))
-
-
-def forget(tx: Transaction, namespace: str) -> int:
-    """Forget all that the plane has of a namespace; how many symbols there were."""
+def forget(tx: Transaction, namespace: str, library: Library) -> int:
+    """Forget all that the plane has of a namespace, its documents included; how many symbols there were."""
     tx.lock("code", namespace)
     held = store.of_namespace(tx, namespace)
     if held is None:
         return 0
+    for path in store.digests(tx, namespace):
+        library.remove(tx, namespace, path)
     namespaces.unbind(tx, namespace)
     if held.source_kind == GIT:
         outbox.enqueue(tx, FORGET, str(held.repository_id))
@@ -299,14 +297,21 @@ STATUS_OP = Op(
     example={"namespace": "project-x"},
 )
 
-DELETE_OP = Op(
-    name="code.delete",
-    summary="Forget the repository of a namespace: its files, definitions and vectors.",
-    takes=DeleteRequest,
-    gives=DeleteAnswer,
-    role=Role.WRITER,
-    kind=Kind.IDEMPOTENT,
-    run=delete,
-    example={"namespace": "project-x"},
-    destructive=True,
-)
+
+def delete_op(library: Library) -> Op[DeleteRequest, DeleteAnswer]:
+    """code.delete, with the library that a repository's documents are in."""
+
+    def delete(ctx: Context, request: DeleteRequest) -> DeleteAnswer:
+        return DeleteAnswer(symbols_deleted=forget(ctx.tx, request.namespace, library))
+
+    return Op(
+        name="code.delete",
+        summary="Forget the repository of a namespace: its files, definitions, documents and vectors.",
+        takes=DeleteRequest,
+        gives=DeleteAnswer,
+        role=Role.WRITER,
+        kind=Kind.IDEMPOTENT,
+        run=delete,
+        example={"namespace": "project-x"},
+        destructive=True,
+    )

@@ -212,4 +212,4 @@ SEARCH = Op(
     toolsets=frozenset({Toolset.ALL}),
 )
 
-LEG = Leg("knowledge", ask)
+LEG = Leg("knowledge", ask, scoped=True)
