@@ -6,7 +6,8 @@ categories 1 to 4 that names evidence is asked with `search.query`. BM25 ranks
 the same texts with `bm25s`, English stop words out and stems in.
 
 The leg `conversations` appends the same turns as conversations, a session of the dialogue each, and asks
-`conversation.search`. `scifact` and `xquad-en` are documents, see `documents.py`.
+`conversation.search`. `scifact` and `xquad-en` are documents, see `documents.py`. `duplicates` are
+bug reports, see `issues.py`.
 
     python benchmarks/quality.py --data FOLDER [--url URL] [--leg locomo]...
 """
@@ -28,6 +29,7 @@ from typing import Any
 import bm25s
 import snowballstemmer
 
+import issues
 from documents import compare
 from loom.client import Loom
 from server import running
@@ -272,11 +274,17 @@ def xquad_en(client: Loom, data: Path) -> bool:
     return compare(client, data / "xquad" / "en", "xquad-en")
 
 
+def duplicates(client: Loom, data: Path) -> bool:
+    """Bug reports with known duplicates; whether tracker.duplicate_check beats plain BM25."""
+    return issues.compare(client, data / "bugs-hadoop")
+
+
 LEGS: dict[str, Callable[[Loom, Path], bool]] = {
     "locomo": locomo,
     "conversations": conversations,
     "scifact": scifact,
     "xquad-en": xquad_en,
+    "duplicates": duplicates,
 }
 
 

@@ -3,6 +3,7 @@
 
 from loom.edges.client.core import Repeats
 from loom.edges.client.planes.code import AsyncCode, Code
+from loom.edges.client.planes.context import AsyncContext, Context
 from loom.edges.client.planes.conversation import AsyncConversation, Conversation
 from loom.edges.client.planes.knowledge import AsyncKnowledge, Knowledge
 from loom.edges.client.planes.memory import AsyncMemory, Memory
@@ -22,6 +23,8 @@ REPEATS = Repeats(
             "code.read",
             "code.search",
             "code.symbol",
+            "context.activate",
+            "context.pack",
             "conversation.get",
             "conversation.list",
             "conversation.search",
@@ -56,6 +59,7 @@ class Planes:
 
     def __init__(self, run: Run) -> None:
         self.code = Code(run)
+        self.context = Context(run)
         self.conversation = Conversation(run)
         self.knowledge = Knowledge(run)
         self.memory = Memory(run)
@@ -72,6 +76,7 @@ class AsyncPlanes:
 
     def __init__(self, run: AsyncRun) -> None:
         self.code = AsyncCode(run)
+        self.context = AsyncContext(run)
         self.conversation = AsyncConversation(run)
         self.knowledge = AsyncKnowledge(run)
         self.memory = AsyncMemory(run)
