@@ -235,8 +235,8 @@ def test_a_command_that_is_given_wrongly_says_how(tmp_path: Path, capsys: Printe
 
 def test_a_message_that_is_too_long_is_shortened_and_told(tmp_path: Path, capsys: Printed) -> None:
     long = [
-        event("u1", "user", "x" * 400_000),
-        event("u2", "user", [{"type": "tool_result", "content": [{"type": "text", "text": "y" * 90_000}] * 9}]),
+        event("u1", "user", "x" * 1_200_000),
+        event("u2", "user", [{"type": "tool_result", "content": [{"type": "text", "text": "y" * 120_000}] * 9}]),
         event("u3", "user", [{"type": "tool_use", "input": [[7] * 10] * 50_000}]),
     ]
     assert loom("import", "claude-code", str(write_lines(tmp_path / "long.jsonl", long)), "--json") == 0

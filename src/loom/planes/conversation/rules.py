@@ -14,7 +14,7 @@ from loom.canonical import Json, Measured, measured
 from loom.errors import TooLong
 from loom.retrieval import values
 
-CONTENT_LENGTH_MAX: Final = 262_144
+CONTENT_LENGTH_MAX: Final = 1_000_000
 """Characters of one message's content as canonical JSON."""
 
 SAID_CHARACTERS_MAX: Final = 200_000

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, cast
 
-CONTENT_LENGTH_MAX = 200_000
+CONTENT_LENGTH_MAX = 900_000
 """Characters of a message's content that are sent; below what conversation.append takes, for escapes."""
 
 STRING_LENGTHS = (100_000, 20_000, 2_000, 200)
