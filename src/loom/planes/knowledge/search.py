@@ -22,8 +22,13 @@ CANDIDATES_MAX: Final = 500
 
 NEARNESS_FLOOR: Final = -0.45
 COVERAGE_FLOOR: Final = 0.5
-"""A hit is under the floor when it is no nearer to the question than unrelated texts are to each other, and
-holds less than half of the question's words: the model does not know every language, words do."""
+"""A hit is under the floor when it is this far away, and holds less than half of the question's words: the model does
+not know every language, words do.
+
+A short question is further from its answer than two texts of one kind are from each other, hence below 0. With the
+built-in model, 99 of 100 right hits on XQuAD and on SciFact are nearer. Of what is asked of the wrong one of the two
+collections, a third to four fifths is held back.
+"""
 
 SEEN = (
     """
