@@ -7,7 +7,7 @@ the same texts with `bm25s`, English stop words out and stems in.
 
 The leg `conversations` appends the same turns as conversations, a session of the dialogue each, and asks
 `conversation.search`. `scifact` and `xquad-en` are documents, see `documents.py`. `duplicates` are
-bug reports, see `issues.py`.
+bug reports, see `issues.py`; `code` is functions, see `functions.py`.
 
     python benchmarks/quality.py --data FOLDER [--url URL] [--leg locomo]...
 """
@@ -29,6 +29,7 @@ from typing import Any
 import bm25s
 import snowballstemmer
 
+import functions
 import issues
 from documents import compare
 from loom.client import Loom
@@ -279,7 +280,13 @@ def duplicates(client: Loom, data: Path) -> bool:
     return issues.compare(client, data / "bugs-hadoop")
 
 
+def code(client: Loom, data: Path) -> bool:
+    """Web questions and the functions that answer them."""
+    return functions.compare(client, data / "cosqa-dev", "cosqa")
+
+
 LEGS: dict[str, Callable[[Loom, Path], bool]] = {
+    "code": code,
     "locomo": locomo,
     "conversations": conversations,
     "scifact": scifact,
