@@ -29,7 +29,7 @@ class Code:
         return self._run("code.callers", CallersAnswer, fields)
 
     def delete(self, **fields: Unpack[CodeDeleteFields]) -> DeleteAnswer:
-        """Forget the repository of a namespace: its files, definitions and vectors."""
+        """Forget the repository of a namespace: its files, definitions, documents and vectors."""
         return self._run("code.delete", DeleteAnswer, fields)
 
     def index(self, **fields: Unpack[CodeIndexFields]) -> StatusAnswer:
@@ -64,7 +64,7 @@ class AsyncCode:
         return await self._run("code.callers", CallersAnswer, fields)
 
     async def delete(self, **fields: Unpack[CodeDeleteFields]) -> DeleteAnswer:
-        """Forget the repository of a namespace: its files, definitions and vectors."""
+        """Forget the repository of a namespace: its files, definitions, documents and vectors."""
         return await self._run("code.delete", DeleteAnswer, fields)
 
     async def index(self, **fields: Unpack[CodeIndexFields]) -> StatusAnswer:
