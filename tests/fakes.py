@@ -24,7 +24,7 @@ HTTP = Transport()
 ORG, NAMESPACE, AGENT = "dev", "local", "claude"
 DRAIN_TURNS_MAX = 50
 JOBS_TAKEN_MAX = 500
-LIMITS = Limits(fanout_namespaces_max=20, leg_timeout_s=5.0, tombstone_days=14)
+LIMITS = Limits(fanout_namespaces_max=20, leg_timeout_s=5.0, tombstone_days=14, git_schemes=("https", "ssh", "file"))
 
 
 @dataclass

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp
 from loom import __version__, federation, system
 from loom.access.caller import Install
 from loom.access.tokens import Authenticator
-from loom.config import Settings, is_loopback
+from loom.config import Settings, git_environment, is_loopback
 from loom.edges.http.app import Http, http_app
 from loom.edges.http.hosts import Hosts
 from loom.edges.http.lifecycle import Lifecycle
@@ -21,7 +21,7 @@ from loom.edges.http.metrics import Metrics
 from loom.edges.mcp.endpoint import McpEndpoint
 from loom.edges.mcp.server import Tools, mcp_server
 from loom.edges.workers import Workers
-from loom.jobs.handlers import Bench
+from loom.jobs.handlers import Bench, Handler
 from loom.jobs.late import LateQueue
 from loom.jobs.worker import Worker
 from loom.ledger import embedding
@@ -33,7 +33,7 @@ from loom.ops.dispatch import Dispatcher
 from loom.ops.ratelimit import PerMinute
 from loom.ops.registry import Registry
 from loom.ops.spec import Limits, Toolset
-from loom.planes import memory, profile
+from loom.planes import code, conversation, knowledge, memory, profile, tracker
 from loom.storage.interface import SYSTEM_ORG, Database, StoreError
 from loom.storage.migrate import from_package
 from loom.storage.postgres import opened as opened_postgres
@@ -42,10 +42,19 @@ from loom.storage.sqlite import SqliteDatabase, SqliteSettings
 
 STORE_FOLDER = "store"
 POSTGRES_FOLDER = "postgres"
+CODE_FOLDER = "code"
+"""Repositories that were fetched."""
+
 LEG_THREADS = 16
 MEBIBYTE = 1024 * 1024
 
-PLANES = (memory, profile)
+PLANES = (memory, profile, knowledge, conversation, tracker, code)
+
+LIBRARY = code.Library(knowledge.keep_text, knowledge.forget_text)
+"""A repository's documents are kept with the others of its namespace."""
+
+PURGES = (conversation.purge_namespace, knowledge.purge_namespace, tracker.purge_namespace, code.purge_namespace)
+"""What namespace.delete has the planes do that keep rows of their own."""
 
 log = logging.getLogger(__name__)
 
@@ -98,7 +107,8 @@ class App:
 
 def registry() -> Registry:
     """Every operation, without a store."""
-    return system.registry([op for plane in PLANES for op in plane.OPS] + list(federation.ops([p.LEG for p in PLANES])))
+    every = [op for plane in PLANES if plane is not code for op in plane.OPS] + list(code.ops(LIBRARY))
+    return system.registry([*every, *federation.ops([plane.LEG for plane in PLANES if plane.LEG is not None])], PURGES)
 
 
 def database(settings: Settings) -> Database:
@@ -155,7 +165,7 @@ def build(settings: Settings) -> App:
     bench = Bench(store, model, clock_us, settings.tombstone_days)
     late = LateQueue(bench, {name: handler for part in (*PLANES, system) for name, handler in part.LATE.items()})
     sweeps = [sweep for part in (*PLANES, system) for sweep in part.SWEEPS]
-    worker = Worker(bench, dict(embedding.JOBS), sweeps, late)
+    worker = Worker(bench, jobs(settings), sweeps, late)
     lifecycle, metrics, pool = Lifecycle(), Metrics(), ThreadPoolExecutor(LEG_THREADS, "loom-leg")
     ops = registry()
     dispatcher = Dispatcher(
@@ -181,6 +191,12 @@ def build(settings: Settings) -> App:
     return App(dispatcher, asgi, lifecycle, worker, model, store, pool, works=settings.later_work == "here")
 
 
+def jobs(settings: Settings) -> dict[str, Handler]:
+    """What the worker does, by the kind of job."""
+    yard = code.Yard(settings.home / CODE_FOLDER, git_environment())
+    return {**embedding.JOBS, **conversation.JOBS, **knowledge.JOBS, **tracker.JOBS, **code.jobs(yard, LIBRARY)}
+
+
 def install(settings: Settings) -> Install:
     """The identity of a tokenless call."""
     planes = {"code": settings.code_org, "tracker": settings.tracker_org}
@@ -193,6 +209,7 @@ def limits(settings: Settings) -> Limits:
         fanout_namespaces_max=settings.memory_search_fanout_max_namespaces,
         leg_timeout_s=settings.leg_timeout_ms / 1000,
         tombstone_days=settings.tombstone_days,
+        git_schemes=settings.code_git_schemes,
     )
 
 

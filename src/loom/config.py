@@ -32,6 +32,23 @@ ENV_NAMES: Mapping[str, tuple[str, ...]] = {
 """Settings that coding agents hand to the processes they start, under names of their own."""
 
 
+GIT_INHERITS = (
+    "PATH",
+    "HOME",
+    "USER",
+    "TMPDIR",
+    "SYSTEMROOT",
+    "SSH_AUTH_SOCK",
+    "https_proxy",
+    "HTTPS_PROXY",
+    "no_proxy",
+    "NO_PROXY",
+    "SSL_CERT_FILE",
+    "GIT_SSL_CAINFO",
+)
+"""What a `git` that is run sees of the server's environment."""
+
+
 class BadSettings(Exception):
     """A setting is unknown or its value cannot be used; the message names it and where it stands."""
 
@@ -99,6 +116,9 @@ class Settings(BaseSettings):
     agent: str = _setting("-", "Agent of a call that names none; `-` for none.", min_length=1, max_length=256)
     code_org: str = _setting("code", "Org that keeps the code plane of a server without tokens.", min_length=1)
     tracker_org: str = _setting("tracker", "Org that keeps the tracker plane of a server without tokens.", min_length=1)
+    code_git_schemes: Words = _setting(
+        ("https", "ssh", "file"), "Kinds of address that code.index fetches from; `file` is for admins in any case."
+    )
 
     synchronous: Literal["FULL", "NORMAL"] = _setting(
         "FULL", "SQLite's durability: FULL keeps every acknowledged write through a power cut, NORMAL through a crash."
@@ -180,6 +200,23 @@ def load(folder: Path | None = None, home: Path | None = None) -> Settings:
 def env_names(name: str) -> tuple[str, ...]:
     """The environment variables a setting is read from, first match wins."""
     return ENV_NAMES.get(name, (ENV_PREFIX + name.upper(),))
+
+
+def git_environment() -> dict[str, str]:
+    """The whole environment of a `git` that nobody answers: it asks nothing and reads no settings of the machine."""
+    kept = {name: os.environ[name] for name in GIT_INHERITS if name in os.environ}
+    return kept | {
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ASKPASS": "true",
+        "SSH_ASKPASS": "true",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_ALLOW_PROTOCOL": "https:ssh:file",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_NO_LAZY_FETCH": "1",
+        "LC_ALL": "C",
+    }
 
 
 def is_loopback(host: str) -> bool:

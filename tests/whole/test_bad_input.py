@@ -13,7 +13,12 @@ from running import Server, running
 pytestmark = pytest.mark.slow
 
 IDENTITY = ("org", "namespace", "agent", "user_id", "session_id", "run_id")
-UNBOUNDED = {("search.query", "query"), ("memory.search", "query")}
+UNBOUNDED = {
+    ("search.query", "query"),
+    ("memory.search", "query"),
+    ("knowledge.search", "query"),
+    ("conversation.search", "query"),
+}
 """A query is data of any length; its first 10,000 characters are used."""
 WRONG: dict[str, list[object]] = {
     "string": [7, True, ["x"], {"a": 1}],

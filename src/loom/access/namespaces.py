@@ -1,5 +1,6 @@
 """Namespaces: named parts of an org, each of one kind, made when first written to."""
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast, get_args
@@ -40,6 +41,27 @@ DESCRIBE = "UPDATE namespace SET description = :description WHERE org = :org AND
 
 DELETE = "DELETE FROM namespace WHERE org = :org AND name = :name"
 
+BIND = """
+INSERT INTO namespace_binding (org, name, repository, tracker) VALUES (:org, :name, :repository, :tracker)
+ON CONFLICT (org, name) DO UPDATE SET repository = excluded.repository, tracker = excluded.tracker
+"""
+
+BOUND = "SELECT name, repository, tracker FROM namespace_binding WHERE org = :org AND name = :name"
+
+OF_REPOSITORY = """
+SELECT namespace.name FROM namespace_binding
+JOIN namespace ON namespace.org = namespace_binding.org AND namespace.name = namespace_binding.name
+WHERE namespace_binding.org = :org AND namespace_binding.repository = :repository AND namespace.kind = :kind
+ORDER BY namespace.last_version DESC, namespace.name LIMIT :most
+"""
+
+UNBIND = "DELETE FROM namespace_binding WHERE org = :org AND name = :name"
+
+HOST = re.compile(r"[^/@\s]+@[^/:\s]+:|(?:[^/@\s]+@)?[^/:\s]+\.[^/:\s]+(?::\d+)?[:/]")
+"""`host.org/`, `git@host.org:` or `host.org:22/` before a path, where no scheme says that a host follows."""
+
+REPOSITORY_LENGTH_MAX = 512
+
 
 @dataclass(frozen=True, slots=True)
 class Namespace:
@@ -58,6 +80,21 @@ class Namespace:
     description: str
     created_at: int
     last_version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What a namespace stands for outside Loom.
+
+    Attributes:
+        name: the namespace.
+        repository: the repository it is bound to, as `repository_key` gives it.
+        tracker: the tracker namespace to ask, for a code namespace; empty for the one of the same repository.
+    """
+
+    name: str
+    repository: str
+    tracker: str
 
 
 def touch(tx: Transaction, name: str, version: int, kind: NamespaceKind = "memory") -> None:
@@ -111,8 +148,52 @@ def describe(tx: Transaction, name: str, description: str) -> bool:
 
 
 def delete(tx: Transaction, name: str) -> bool:
-    """Remove the namespace's own row; False when there is none. Its contents are the caller's to remove first."""
+    """Remove the namespace's own row and binding; False when there is none. Its contents are the caller's to remove."""
+    tx.run(UNBIND, name=name)
     return tx.run(DELETE, name=name) == 1
+
+
+def repository_key(repository: str) -> str:
+    """A repository's name, so that spellings of one meet: `git@host.org:Acme/App.git` is `acme/app`.
+
+    A clone address loses its scheme, user, host and `.git`; a bare name or `owner/name` is only folded. At most 512
+    characters; empty when nothing is left.
+    """
+    scheme, _, rest = repository.strip().replace("\\", "/").rpartition("://")
+    host = HOST.match(rest)
+    after_host = rest[host.end() :] if host else rest
+    path = rest.partition("/")[2] if scheme and scheme.lower() != "file" else after_host
+    return path.strip("/").removesuffix(".git").lower()[:REPOSITORY_LENGTH_MAX]
+
+
+def bind(tx: Transaction, name: str, repository: str, tracker: str = "") -> None:
+    """Bind the namespace to a repository, in place of the one it was bound to."""
+    tx.run(BIND, name=name, repository=repository_key(repository), tracker=tracker)
+
+
+def unbind(tx: Transaction, name: str) -> None:
+    """Let the namespace stand for nothing; no error when it stood for nothing."""
+    tx.run(UNBIND, name=name)
+
+
+def binding(tx: Transaction, name: str) -> Binding | None:
+    """What the namespace is bound to, or None."""
+    row = tx.row(BOUND, name=name)
+    if row is None:
+        return None
+    return Binding(cast("str", row["name"]), cast("str", row["repository"]), cast("str", row["tracker"]))
+
+
+def code_scope(tx: Transaction, name: str) -> Binding | None:
+    """The binding of a namespace of kind code that stands for one repository; None for every other namespace."""
+    space = read(tx, name)
+    return binding(tx, name) if space is not None and space.kind == "code" else None
+
+
+def of_repository(tx: Transaction, repository: str, kind: str, most: int = LISTED_MAX) -> Sequence[str]:
+    """Namespaces of a kind that are bound to a repository, the last written first."""
+    rows = tx.rows(OF_REPOSITORY, repository=repository_key(repository), kind=kind, most=most)
+    return [cast("str", row["name"]) for row in rows]
 
 
 def _namespace(row: Row) -> Namespace:

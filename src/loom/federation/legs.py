@@ -5,8 +5,10 @@ import time
 import traceback
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import cast
 
+from loom.canonical import Json
 from loom.errors import LoomError, Rejected, Unavailable
 from loom.models.interface import EmbedderFailed
 from loom.ops.spec import Prepare
@@ -46,15 +48,22 @@ def embedded(prepare: Prepare, query: str) -> Vector | None:
         return None
 
 
-def ask(prepare: Prepare, org: str, legs: Sequence[Leg], question: Question, until_s: float) -> Asked:
-    """Ask every leg, each in a read transaction of its own, until a moment of the monotonic clock.
+def ask(prepare: Prepare, legs: Sequence[Leg], question: Question, until_s: float) -> Asked:
+    """Ask every leg that the question concerns, each in a read transaction of its own, until a moment of the clock.
+
+    Every leg begins at once and has all the time until then, measured by the monotonic clock.
 
     Raises:
         Rejected: a plane cannot make sense of the request itself, for example of its page handle.
         Unavailable: the server is stopping.
     """
+    orgs = {leg.name: leg.org_of(question) for leg in legs}
     try:
-        futures = {leg.name: prepare.pool.submit(_timed, prepare, org, leg, question) for leg in legs}
+        futures = {
+            leg.name: prepare.pool.submit(_timed, prepare, org, leg, question)
+            for leg in legs
+            if (org := orgs[leg.name]) is not None
+        }
     except RuntimeError as error:  # what a pool that was shut down raises
         raise Unavailable("the server is stopping; try again in a few seconds", retry_after_s=1) from error
     wait(futures.values(), timeout=max(0.0, until_s - time.monotonic()))
@@ -73,7 +82,25 @@ def _timed(prepare: Prepare, org: str, leg: Leg, question: Question) -> Timed:
     start_s = time.perf_counter()
     with prepare.read(org) as tx:
         section = leg.ask(tx, question)
+    scope = question.scope
+    if leg.scoped and scope is not None and scope.org != org:
+        with prepare.read(scope.org) as tx:
+            other = leg.ask(tx, replace(question, org=scope.org, namespaces=(scope.namespace,)))
+        section = joined(section, other, question.top_k)
     return Timed(section, (time.perf_counter() - start_s) * 1000)
+
+
+def joined(one: Section, other: Section, top_k: int) -> Section:
+    """Two sections of one plane as one: the hits nearest to the question, those without a vector last. Pure."""
+    hits = [hit for section in (one, other) for hit in cast("list[dict[str, Json]]", section.body["results"])]
+    hits.sort(key=lambda hit: -cast("float", hit["similarity"] if hit["similarity"] is not None else -1.0))
+    return Section(
+        body={**one.body, "results": cast("Json", hits[:top_k])},
+        hits=len(hits[:top_k]),
+        withheld=one.withheld + other.withheld,
+        reason=one.reason or other.reason,
+        degraded=tuple(dict.fromkeys((*one.degraded, *other.degraded))),
+    )
 
 
 def _answer(name: str, future: Future[Timed]) -> Timed | None:

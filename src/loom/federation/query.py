@@ -14,6 +14,7 @@ from loom.canonical import Json
 from loom.errors import Rejected
 from loom.federation import legs as planes
 from loom.federation.legs import Asked
+from loom.federation.scope import code_scope
 from loom.ledger.rules import Reader
 from loom.ops.fields import EMBEDDER, HANDLE_LENGTH_MAX, TOP_K_MAX, NamespaceScope, Query, ScopeWord, Tags
 from loom.ops.spec import Answer, Context, Kind, Op, OpenRequest, Prepare, Toolset, prepared_as
@@ -120,6 +121,7 @@ class Federation:
         """Ask, and put the sections together."""
         until_s = time.monotonic() + prepare.limits.leg_timeout_s
         spaces = _spaces(prepare, request)
+        scope = code_scope(prepare, request.org, request.namespace)
         vector = planes.embedded(prepare, request.query)
         question = Question(
             namespace=request.namespace,
@@ -137,10 +139,12 @@ class Federation:
             explain=request.explain,
             page=request.page,
             now_us=prepare.now_us,
+            org=request.org,
+            scope=scope,
         )
         if request.page and not any(leg.name == "memory" for leg in self.legs):
             raise Rejected("page: there is no such page; use memory.next_page of an earlier answer", field="page")
-        asked = planes.ask(prepare, request.org, self.legs, question, until_s)
+        asked = planes.ask(prepare, self.legs, question, until_s)
         lost = [EMBEDDER] if vector is None else []
         answer = assembled(asked, spaces.skipped, lost, explain=request.explain)
         return Found(answer, frozenset(name for name, timed in asked.answers.items() if timed.section.hits))

@@ -128,7 +128,15 @@ class Dispatcher:
 
     def _bench(self, caller: Caller, scope: ReadScope) -> Prepare:
         return Prepare(
-            caller, scope, self.clock_us(), self.embedder, self.database, self.pool, self.limits, later=self.later
+            caller=caller,
+            scope=scope,
+            now_us=self.clock_us(),
+            embedder=self.embedder,
+            database=self.database,
+            pool=self.pool,
+            limits=self.limits,
+            later=self.later,
+            plane_orgs=self.install.plane_orgs if caller.tokenless else {},
         )
 
 

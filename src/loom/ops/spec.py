@@ -5,6 +5,7 @@ from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import Enum
+from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -109,11 +110,13 @@ class Limits:
         fanout_namespaces_max: how many namespaces one search reads.
         leg_timeout_s: how long search.query waits for each leg, the query's embedding included.
         tombstone_days: how long a deleted memory can be restored.
+        git_schemes: the kinds of address that code.index fetches from.
     """
 
     fanout_namespaces_max: int
     leg_timeout_s: float
     tombstone_days: int
+    git_schemes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +132,7 @@ class Prepare:
         pool: runs several read transactions side by side.
         limits: the install's bounds.
         later: flushed by a read that shows what earlier calls queued.
+        plane_orgs: the planes that keep an org of their own for this caller.
     """
 
     caller: Caller
@@ -139,6 +143,11 @@ class Prepare:
     pool: Executor
     limits: Limits
     later: Later
+    plane_orgs: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    def org_of(self, plane: str, org: str) -> str:
+        """The org in which a call of this caller to a plane's own operations works, where `org` is the request's."""
+        return self.plane_orgs.get(plane, org)
 
     def read(self, org: str) -> AbstractContextManager[Transaction]:
         """A read transaction. Close it before a model is called."""

@@ -11,6 +11,25 @@ from loom.storage.interface import Transaction
 
 
 @dataclass(frozen=True, slots=True)
+class CodeScope:
+    """The repository that the namespace named in the call stands for.
+
+    Attributes:
+        repository: its name, as `namespaces.repository_key` gives it.
+        org: the org that keeps its code.
+        namespace: the namespace of its code, the one named in the call.
+        tracker_org: the org that keeps its issues.
+        tracker_namespace: the namespace of its issues; empty when there is none that the caller reaches.
+    """
+
+    repository: str
+    org: str
+    namespace: str
+    tracker_org: str
+    tracker_namespace: str
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """What search.query asks every plane.
 
@@ -30,6 +49,8 @@ class Question:
         explain: serve every hit with its ranking terms, withhold nothing.
         page: a handle from an earlier answer, empty for the first page.
         now_us: the moment of the call.
+        org: the request's org.
+        scope: the repository that the named namespace stands for, None when it stands for none.
     """
 
     namespace: str
@@ -47,6 +68,8 @@ class Question:
     explain: bool
     page: str
     now_us: int
+    org: str = ""
+    scope: CodeScope | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +96,11 @@ def ignore(ctx: Context, request: Request) -> None:
     del ctx, request
 
 
+def own_org(question: Question) -> str | None:
+    """The request's org."""
+    return question.org
+
+
 @dataclass(frozen=True, slots=True)
 class Leg:
     """A plane as search.query sees it.
@@ -81,8 +109,13 @@ class Leg:
         name: the section's name in the answer.
         ask: answers a question inside a read transaction.
         noticed: told, in the call's own transaction, when the section that is shown has hits.
+        org_of: the org whose rows answer a question; None leaves the leg out of this question.
+        scoped: whether the section has the rows of the question's code scope, too, where another org keeps those. Its
+            body is then a list `results`, whose entries carry a `similarity` or null.
     """
 
     name: str
     ask: Callable[[Transaction, Question], Section]
     noticed: Callable[[Context, Request], None] = ignore
+    org_of: Callable[[Question], str | None] = own_org
+    scoped: bool = False

@@ -1,6 +1,6 @@
 """The server about itself: health and capabilities, namespaces, tokens."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from loom.jobs.handlers import Bench
 from loom.ops import idempotency
@@ -8,9 +8,17 @@ from loom.ops.registry import Registry
 from loom.ops.spec import AnyOp, Later
 from loom.storage.interface import SYSTEM_ORG
 from loom.system import about, namespaces, tokens
+from loom.system.namespaces import Purge
 
-OPS = (about.HEALTH, *namespaces.OPS, *tokens.OPS)
 LATE = tokens.LATE
+
+
+def operations(purges: Sequence[Purge] = ()) -> tuple[AnyOp, ...]:
+    """The system's operations; `purges` are the planes' own part of namespace.delete."""
+    return (about.HEALTH, *namespaces.ops(purges), *tokens.OPS)
+
+
+OPS = operations()
 
 
 def forget_answers(bench: Bench, org: str) -> None:
@@ -26,13 +34,13 @@ def forget_answers(bench: Bench, org: str) -> None:
 SWEEPS = (forget_answers,)
 
 
-def registry(ops: Iterable[AnyOp]) -> Registry:
-    """`ops` and the system's own, `ops.capabilities`, which lists them all, among them."""
+def registry(ops: Iterable[AnyOp], purges: Sequence[Purge] = ()) -> Registry:
+    """`ops` and the system's own, `ops.capabilities`, which lists them all, among them; `purges` as in `operations`."""
 
     def every() -> Iterator[AnyOp]:
         return iter(made)
 
-    made = Registry([*ops, *OPS, about.capabilities(every)])
+    made = Registry([*ops, *operations(purges), about.capabilities(every)])
     return made
 
 
@@ -41,4 +49,4 @@ def note_use(later: Later, token_id: str, at_us: int) -> None:
     later(tokens.USED, SYSTEM_ORG, {"token_id": token_id, "at": at_us})
 
 
-__all__ = ["LATE", "OPS", "SWEEPS", "note_use", "registry"]
+__all__ = ["LATE", "OPS", "SWEEPS", "note_use", "operations", "registry"]

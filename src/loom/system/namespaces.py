@@ -1,5 +1,7 @@
 """namespace.create, .list, .update and .delete: the named parts of an org."""
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
@@ -10,11 +12,15 @@ from loom.access.namespaces import Namespace, NamespaceKind
 from loom.errors import Conflict, Denied, NotFound, Rejected
 from loom.ledger import writes
 from loom.ops.fields import Instant, instant
-from loom.ops.spec import IDENTITY_LENGTH_MAX, NONE, Answer, Context, Kind, Op, ServerRequest
+from loom.ops.spec import IDENTITY_LENGTH_MAX, NONE, Answer, AnyOp, Context, Kind, Op, ServerRequest
 from loom.ops.text_checks import has_control
 from loom.planes.profile import activity
+from loom.storage.interface import Transaction
 
 DESCRIPTION_LENGTH_MAX = 4096
+
+Purge = Callable[[Transaction, str], int]
+"""Removes what a plane keeps in a namespace, with its indexes; how many items went."""
 
 
 def _named(value: str) -> str:
@@ -85,7 +91,7 @@ class DeleteAnswer(Answer):
     """What namespace.delete answers."""
 
     name: Annotated[str, Field(description="The namespace that is gone.")]
-    items_deleted: Annotated[int, Field(description="How many memories and sections went with it.")]
+    items_deleted: Annotated[int, Field(description="How many memories, sections and other items went with it.")]
 
 
 def create(ctx: Context, request: CreateRequest) -> NamespaceAnswer:
@@ -109,16 +115,27 @@ def update(ctx: Context, request: UpdateRequest) -> NamespaceAnswer:
     return _shown(ctx, request.name)
 
 
-def delete(ctx: Context, request: DeleteRequest) -> DeleteAnswer:
-    """Remove the namespace and all that is in it, for good."""
-    _check_reach(ctx.caller, request.name)
-    if request.confirm != request.name:
-        raise Rejected("confirm: repeat the name to delete the namespace with all that is in it", field="confirm")
-    if not namespaces.delete(ctx.tx, request.name):
-        raise _missing()
-    items = writes.purge_namespace(ctx.tx, request.name)
-    activity.forget_namespace(ctx.tx, request.name)
-    return DeleteAnswer(name=request.name, items_deleted=items)
+@dataclass(frozen=True, slots=True)
+class Deleting:
+    """Deletes a namespace from the ledger, and from the planes that keep rows of their own.
+
+    Attributes:
+        purges: one of each such plane.
+    """
+
+    purges: Sequence[Purge]
+
+    def delete(self, ctx: Context, request: DeleteRequest) -> DeleteAnswer:
+        """Remove the namespace and all that is in it, for good."""
+        _check_reach(ctx.caller, request.name)
+        if request.confirm != request.name:
+            raise Rejected("confirm: repeat the name to delete the namespace with all that is in it", field="confirm")
+        if not namespaces.delete(ctx.tx, request.name):
+            raise _missing()
+        items = writes.purge_namespace(ctx.tx, request.name)
+        activity.forget_namespace(ctx.tx, request.name)
+        items += sum(purge(ctx.tx, request.name) for purge in self.purges)
+        return DeleteAnswer(name=request.name, items_deleted=items)
 
 
 def _check_reach(caller: Caller, name: str) -> None:
@@ -182,18 +199,24 @@ UPDATE = Op(
     raises=(NotFound, Denied),
 )
 
-DELETE = Op(
-    name="namespace.delete",
-    summary="Delete a namespace with every memory, section and version in it, for good.",
-    takes=DeleteRequest,
-    gives=DeleteAnswer,
-    role=Role.ADMIN,
-    kind=Kind.IDEMPOTENT,
-    run=delete,
-    example={"name": "project-x", "confirm": "project-x"},
-    raises=(NotFound, Denied),
-    toolsets=frozenset(),
-    destructive=True,
-)
 
-OPS = (CREATE, LIST, UPDATE, DELETE)
+def ops(purges: Sequence[Purge] = ()) -> tuple[AnyOp, ...]:
+    """The operations; `purges` are the planes' own part of namespace.delete."""
+    return (CREATE, LIST, UPDATE, deleting(purges))
+
+
+def deleting(purges: Sequence[Purge]) -> Op[DeleteRequest, DeleteAnswer]:
+    """namespace.delete, which has every plane remove its own."""
+    return Op(
+        name="namespace.delete",
+        summary="Delete a namespace with every memory, section, document, conversation and version in it, for good.",
+        takes=DeleteRequest,
+        gives=DeleteAnswer,
+        role=Role.ADMIN,
+        kind=Kind.IDEMPOTENT,
+        run=Deleting(purges).delete,
+        example={"name": "project-x", "confirm": "project-x"},
+        raises=(NotFound, Denied),
+        toolsets=frozenset(),
+        destructive=True,
+    )

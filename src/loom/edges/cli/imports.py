@@ -1,6 +1,8 @@
 """`loom import FILE`: memories with their history from a file of `loom export`.
 
-A line that is there already is left as it is, so that an import that was cut
+`loom import claude-code|chatgpt|codex PATH`: other programs' conversations.
+
+What is there already is left as it is, so that an import that was cut
 short is finished by running it again.
 """
 
@@ -14,8 +16,10 @@ from typing import Any, TextIO, cast
 
 from loom.edges.cli.output import show_json
 from loom.edges.cli.printable import printable
-from loom.edges.cli.problem import FAILED, Problem
+from loom.edges.cli.problem import FAILED, MISUSED, Problem
 from loom.edges.cli.shell import LoadCompose, Shell, add_common, opened
+from loom.edges.cli.transcripts import FORMATS
+from loom.edges.cli.transcripts.command import import_conversations
 from loom.edges.cli.transfer import LINES_MAX, progress
 from loom.errors import BodyTooLarge
 
@@ -58,17 +62,42 @@ class Outcome:
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the flags."""
     add_common(parser)
-    parser.add_argument("file", help="the file to read, - for standard input")
+    parser.add_argument(
+        "what",
+        metavar="claude-code|chatgpt|codex|FILE",
+        help="whose conversations PATH holds; or a file of loom export, - for standard input",
+    )
+    parser.add_argument(
+        "path",
+        metavar="PATH",
+        nargs="?",
+        help="a transcript or session file, a folder of them, or a ChatGPT export (conversations.json or its zip)",
+    )
+    parser.add_argument("--namespace", help="for conversations: where to keep them, else the install's namespace")
+    parser.add_argument("--user-id", help="for conversations: whose they are; without it, nobody's")
+    parser.add_argument("--org", help="for conversations: the org to keep them in")
 
 
 def run(args: argparse.Namespace, compose: LoadCompose) -> int:
     """Import; exit code 1 when a line was refused."""
+    if args.what in FORMATS and args.path is not None:
+        return import_conversations(args, compose)
+    if args.path is not None:
+        names = ", ".join(FORMATS)
+        raise Problem(f"conversations are those of {names}; a file of loom export stands alone", MISUSED)
+    if args.what in FORMATS and not Path(args.what).exists():
+        raise Problem(f"name the file or folder: loom import {args.what} PATH", MISUSED)
+    return import_memories(args, compose)
+
+
+def import_memories(args: argparse.Namespace, compose: LoadCompose) -> int:
+    """Import the lines of a file of `loom export`, `-` for standard input; they say themselves where they belong."""
     outcome = Outcome()
     with opened(compose, args.url) as shell:
-        if args.file == "-":
+        if args.what == "-":
             _import(shell, sys.stdin, None, outcome)
         else:
-            _from_file(shell, Path(args.file), outcome)
+            _from_file(shell, Path(args.what), outcome)
     _report(outcome, as_json=args.json)
     return FAILED if outcome.refused else 0
 

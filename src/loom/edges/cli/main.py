@@ -42,8 +42,11 @@ COMMANDS = {
     "call": Command("loom.edges.cli.call", "call any operation"),
     "token": Command("loom.edges.cli.token", "mint, list and revoke tokens"),
     "namespace": Command("loom.edges.cli.namespace", "create, list, update and delete namespaces"),
+    "code": Command("loom.edges.cli.code", "index a repository, and see how far an index is"),
     "export": Command("loom.edges.cli.export", "write memories with their history to a file"),
-    "import": Command("loom.edges.cli.imports", "read memories with their history from a file"),
+    "import": Command("loom.edges.cli.imports", "read memories, or other programs' conversations, from files"),
+    "knowledge": Command("loom.edges.cli.knowledge", "add files and folders as documents"),
+    "tracker": Command("loom.edges.cli.tracker", "read issues of a bug tracker from a file"),
     "doctor": Command("loom.edges.cli.doctor", "check this machine, the store and the model"),
     "version": Command("loom.edges.cli.version", "say which versions run"),
 }

@@ -134,8 +134,10 @@ class Shell:
 
 
 @contextmanager
-def opened(load: LoadCompose, url: str = "") -> Generator[Shell]:
+def opened(load: LoadCompose, url: str = "", *, working: bool = False) -> Generator[Shell]:
     """A Shell on the server at `url` or `LOOM_URL`, or else on the local store; closed at the end.
+
+    With `working`, what calls leave for later is done meanwhile, on the local store too.
 
     The person at the terminal can read the store's files, so a local call is the
     local user's, whatever tokens there are.
@@ -152,6 +154,8 @@ def opened(load: LoadCompose, url: str = "") -> Generator[Shell]:
     def call(name: str, args: Mapping[str, Any]) -> dict[str, Any]:
         return dispatcher.call(name, LOCAL, Transport(request_id=uuid.uuid4().hex), args)
 
+    if working:
+        app.start()
     try:
         yield Shell(call, dispatcher.registry, place_of(settings))
     finally:

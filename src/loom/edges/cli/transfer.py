@@ -5,15 +5,20 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 LINES_MAX = 500
 """Lines in one call of memory.export or memory.import."""
 
 
 @contextmanager
-def progress() -> Generator[Progress]:
-    """A progress bar on standard error, so that standard output stays for data; hidden where nobody looks."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+def progress(*, of_bytes: bool = False) -> Generator[Progress]:
+    """A progress bar on standard error, so that standard output stays for data; hidden where nobody looks.
+
+    Args:
+        of_bytes: whether bytes are counted, and not lines.
+    """
+    count = DownloadColumn() if of_bytes else MofNCompleteColumn()
+    columns = (TextColumn("{task.description}"), BarColumn(), count, TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
         yield bar

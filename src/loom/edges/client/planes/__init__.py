@@ -2,17 +2,35 @@
 """Every plane of the client, and what may be sent twice."""
 
 from loom.edges.client.core import Repeats
+from loom.edges.client.planes.code import AsyncCode, Code
+from loom.edges.client.planes.context import AsyncContext, Context
+from loom.edges.client.planes.conversation import AsyncConversation, Conversation
+from loom.edges.client.planes.knowledge import AsyncKnowledge, Knowledge
 from loom.edges.client.planes.memory import AsyncMemory, Memory
 from loom.edges.client.planes.namespace import AsyncNamespace, Namespace
 from loom.edges.client.planes.ops import AsyncOps, Ops
 from loom.edges.client.planes.profile import AsyncProfile, Profile
 from loom.edges.client.planes.search import AsyncSearch, Search
 from loom.edges.client.planes.token import AsyncToken, Token
+from loom.edges.client.planes.tracker import AsyncTracker, Tracker
 from loom.edges.client.running import AsyncRun, Run
 
 REPEATS = Repeats(
     reads=frozenset(
         {
+            "code.callers",
+            "code.index_status",
+            "code.read",
+            "code.search",
+            "code.symbol",
+            "context.activate",
+            "context.pack",
+            "conversation.get",
+            "conversation.list",
+            "conversation.search",
+            "knowledge.get",
+            "knowledge.list",
+            "knowledge.search",
             "memory.export",
             "memory.get",
             "memory.history",
@@ -27,6 +45,9 @@ REPEATS = Repeats(
             "profile.structured",
             "search.query",
             "token.list",
+            "tracker.duplicate_check",
+            "tracker.get",
+            "tracker.search",
         }
     ),
     secrets=frozenset({"token.mint"}),
@@ -37,21 +58,31 @@ class Planes:
     """Every plane, waiting for each answer."""
 
     def __init__(self, run: Run) -> None:
+        self.code = Code(run)
+        self.context = Context(run)
+        self.conversation = Conversation(run)
+        self.knowledge = Knowledge(run)
         self.memory = Memory(run)
         self.namespace = Namespace(run)
         self.ops = Ops(run)
         self.profile = Profile(run)
         self.search = Search(run)
         self.token = Token(run)
+        self.tracker = Tracker(run)
 
 
 class AsyncPlanes:
     """Every plane, awaited."""
 
     def __init__(self, run: AsyncRun) -> None:
+        self.code = AsyncCode(run)
+        self.context = AsyncContext(run)
+        self.conversation = AsyncConversation(run)
+        self.knowledge = AsyncKnowledge(run)
         self.memory = AsyncMemory(run)
         self.namespace = AsyncNamespace(run)
         self.ops = AsyncOps(run)
         self.profile = AsyncProfile(run)
         self.search = AsyncSearch(run)
         self.token = AsyncToken(run)
+        self.tracker = AsyncTracker(run)

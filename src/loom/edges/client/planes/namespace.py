@@ -24,7 +24,7 @@ class Namespace:
         return self._run("namespace.create", NamespaceAnswer, fields)
 
     def delete(self, **fields: Unpack[NamespaceDeleteFields]) -> DeleteAnswer:
-        """Delete a namespace with every memory, section and version in it, for good."""
+        """Delete a namespace with every memory, section, document, conversation and version in it, for good."""
         return self._run("namespace.delete", DeleteAnswer, fields)
 
     def list(self, **fields: Unpack[NamespaceListFields]) -> ListAnswer:
@@ -47,7 +47,7 @@ class AsyncNamespace:
         return await self._run("namespace.create", NamespaceAnswer, fields)
 
     async def delete(self, **fields: Unpack[NamespaceDeleteFields]) -> DeleteAnswer:
-        """Delete a namespace with every memory, section and version in it, for good."""
+        """Delete a namespace with every memory, section, document, conversation and version in it, for good."""
         return await self._run("namespace.delete", DeleteAnswer, fields)
 
     async def list(self, **fields: Unpack[NamespaceListFields]) -> ListAnswer:

@@ -1,0 +1,88 @@
+"""The job that gives symbols their vectors, some at a time; and the sweep that finds what was left."""
+
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from loom.jobs import outbox
+from loom.jobs.handlers import Bench
+from loom.planes.code import store, symbols, texts
+from loom.planes.code.store import READY, Repository
+from loom.planes.code.symbols import Held
+from loom.storage.interface import Transaction
+
+EMBED: Final = "code.embed"
+EMBED_TIMEOUT_S: Final = 60.0
+AT_ONCE: Final = 32
+SLICE_S: Final = 5.0
+REPOSITORIES_MAX: Final = 1_000
+
+
+def step(bench: Bench, org: str, subjects: Sequence[str]) -> None:
+    """The job `code.embed`: subjects are repositories' numbers.
+
+    Raises:
+        EmbedderFailed: the model gave no vectors; what was done is kept.
+    """
+    space = bench.embedder.space.fingerprint
+    for subject in subjects:
+        with bench.database.transaction(org, write=True) as tx:
+            repository = store.by_id(tx, int(subject))
+            if repository is None or not repository.vectors:
+                continue
+            tx.run(symbols.OTHER_SPACES, namespace=repository.namespace, space=space)
+        until_s = time.monotonic() + SLICE_S
+        while _few(bench, org, repository, space):
+            if time.monotonic() > until_s:
+                with bench.database.transaction(org, write=True) as tx:
+                    outbox.enqueue(tx, EMBED, subject)
+                break
+
+
+def _few(bench: Bench, org: str, repository: Repository, space: str) -> bool:
+    """Embed the next few; whether there were any."""
+    namespace = repository.namespace
+    with bench.database.transaction(org, write=False) as tx:
+        held = symbols.unembedded(tx, namespace, AT_ONCE)
+        passages = passages_of(tx, namespace, held)
+    if not held:
+        return False
+    vectors = bench.embedder.embed_passages(passages, EMBED_TIMEOUT_S)
+    with bench.database.transaction(org, write=True) as tx:
+        there = symbols.by_ids(tx, namespace, [one.item_id for one in held])
+        for one, vector in zip(held, vectors, strict=True):
+            if one.item_id in there:  # a symbol never changes: a changed file's are new ones
+                tx.vectors.put(symbols.shelf(namespace), one.item_id, space, [vector])
+        tx.run(symbols.EMBEDDED, namespace=namespace, space=space, ids=list(there) or [0])
+    return True
+
+
+def passages_of(tx: Transaction, namespace: str, held: Sequence[Held]) -> list[str]:
+    """What the embedder reads of each symbol."""
+    files = store.files_by_id(tx, namespace, sorted({one.file_id for one in held}))
+    lines = {file_id: file.lines() for file_id, file in files.items()}
+    return [
+        texts.meaning_of(
+            one.qualified,
+            one.docstring,
+            lines.get(one.file_id, [])[one.start_line - 1 : one.end_line],
+        )
+        for one in held
+    ]
+
+
+def embed_rest(bench: Bench, org: str) -> None:
+    """Ask for the vectors that are missing: those of another model, and those whose job was lost."""
+    space = bench.embedder.space.fingerprint
+    with bench.database.transaction(org, write=False) as tx:
+        wanting = [
+            one
+            for one in store.every(tx, REPOSITORIES_MAX)
+            if one.vectors
+            and one.state == READY
+            and tx.row(symbols.ANY_UNEMBEDDED, namespace=one.namespace, space=space) is not None
+        ]
+    if wanting:
+        with bench.database.transaction(org, write=True) as tx:
+            for one in wanting:
+                outbox.enqueue(tx, EMBED, str(one.repository_id))

@@ -1,0 +1,203 @@
+"""A repository in a folder of this machine. Nothing outside of it is read, and no link is followed."""
+
+import hashlib
+import os
+import stat
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from pathspec import GitIgnoreSpec
+
+from loom.planes.code import files, git
+from loom.planes.code.sources import Entry, Listing, SourceFailed, Yard
+
+DEPTH_MAX: Final = 64
+SCAN_TIMEOUT_S: Final = 45.0
+IGNORE_BYTES_MAX: Final = 256 * 1024
+ABOVE_MAX: Final = 32
+
+_STEPS: Final = frozenset({"", ".", ".."})
+"""Parts of a path that would lead elsewhere."""
+
+_NO_FOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
+_NON_BLOCK: Final = getattr(os, "O_NONBLOCK", 0)
+_BENEATH: Final = os.open in os.supports_dir_fd and bool(_NO_FOLLOW)
+
+
+class _Spec(NamedTuple):
+    """The patterns of one .gitignore, and the folder they are about, as a path from the root; may lead above it."""
+
+    at: str
+    spec: GitIgnoreSpec
+
+
+class Folder:
+    """A folder, read as it is now.
+
+    Args:
+        root: the folder, resolved.
+        yard: how `git` is run, to learn which commit is checked out.
+    """
+
+    def __init__(self, root: Path, yard: Yard) -> None:
+        self._root = root
+        self._yard = yard
+
+    def listed(self) -> Listing:
+        """Every file that is not ignored. Counts, depth, bytes and time are bounded."""
+        if not self._root.is_dir():
+            raise SourceFailed("the folder is not there any more, or cannot be read")
+        until_s = time.monotonic() + SCAN_TIMEOUT_S
+        skipped: Counter[str] = Counter()
+        entries: list[Entry] = []
+        total = 0
+        for path, size in self._walked(skipped):
+            reason = files.left_out(path, size)
+            content = None if reason else self._content(path)
+            if reason or content is None:
+                skipped[reason or files.UNREADABLE] += 1
+                continue
+            total += len(content)
+            entries.append(Entry(path, len(content), hashlib.sha256(content).hexdigest()))
+            self._yard.check(len(entries), total)
+            if time.monotonic() > until_s:
+                raise SourceFailed(f"it takes over {SCAN_TIMEOUT_S:.0f} s to look through it; index a part of it")
+        entries.sort(key=lambda entry: entry.path)
+        commit = "" if self._is_foreign() else git.head_of(self._root, self._yard)
+        return Listing(entries, dict(skipped), commit)
+
+    def read(self, entries: Sequence[Entry]) -> Iterator[tuple[Entry, bytes | None]]:
+        """The files as they are now."""
+        for entry in entries:
+            content = self._content(entry.path)
+            if content is None:
+                yield entry, None
+            else:
+                yield Entry(entry.path, len(content), hashlib.sha256(content).hexdigest()), content
+
+    def _walked(self, skipped: Counter[str]) -> Iterator[tuple[str, int]]:
+        """Path and size of every regular file that no .gitignore leaves out."""
+        waiting: list[tuple[str, tuple[_Spec, ...]]] = [("", () if self._is_foreign() else self._above())]
+        seen = 0
+        while waiting:
+            at, specs = waiting.pop()
+            own = self._spec_in(at)
+            specs = (*specs, own) if own else specs
+            for child in self._children(at):
+                seen += 1
+                if seen > self._yard.names_max:
+                    raise SourceFailed(f"it is too large: over {self._yard.names_max} names; index a part of it")
+                path = f"{at}/{child.name}" if at else child.name
+                if child.is_symlink():
+                    skipped[files.LINK] += 1
+                elif child.is_dir(follow_symlinks=False):
+                    deep = path.count("/") >= DEPTH_MAX
+                    if child.name not in files.HEAVY_FOLDERS and not deep and not _ignored(path + "/", specs):
+                        waiting.append((path, specs))
+                elif child.is_file(follow_symlinks=False):
+                    if _ignored(path, specs):
+                        skipped[files.IGNORED] += 1
+                    else:
+                        with suppress(OSError):
+                            yield path, child.stat(follow_symlinks=False).st_size
+
+    def _children(self, at: str) -> list[os.DirEntry[str]]:
+        try:
+            with os.scandir(self._root / at) as found:
+                return sorted(found, key=lambda entry: entry.name)
+        except OSError:
+            return []
+
+    def _spec_in(self, at: str) -> _Spec | None:
+        lines = self._content(f"{at}/.gitignore" if at else ".gitignore", IGNORE_BYTES_MAX)
+        return None if lines is None else _spec(at, lines)
+
+    def _is_foreign(self) -> bool:
+        """Whether the repository around the root leaves all of it out: then the root is no part of it."""
+        for at, spec in self._above():
+            steps = at[1:].rstrip("/").split("/")
+            folders = ["/".join(steps[: count + 1]) + "/" for count in range(len(steps))] if at != "^" else []
+            if any(spec.check_file(folder).include for folder in folders):
+                return True
+        return False
+
+    def _above(self) -> tuple[_Spec, ...]:
+        """The patterns of the folders between the repository's top and the root, where the root is a part of one."""
+        specs: list[_Spec] = []
+        up = below = ""
+        for folder in (self._root, *list(self._root.parents)[:ABOVE_MAX]):
+            if below:
+                up = f"{below}/{up}"
+                with suppress(OSError):
+                    path = folder / ".gitignore"
+                    if path.is_file() and path.stat().st_size <= IGNORE_BYTES_MAX:
+                        specs.append(_spec(f"^{up}", path.read_bytes()))
+            if (folder / ".git").exists():
+                with suppress(OSError):
+                    specs.append(_spec(f"^{up}", (folder / ".git" / "info" / "exclude").read_bytes()))
+                return tuple(reversed(specs))
+            below = folder.name
+        return ()
+
+    def _content(self, path: str, most: int = files.FILE_BYTES_MAX) -> bytes | None:
+        """A regular file's bytes; None when it is none, is too large, or a part of its path is a link."""
+        try:
+            number = self._opened(path)
+        except (OSError, ValueError):
+            return None
+        with os.fdopen(number, "rb") as file:
+            try:
+                if not stat.S_ISREG(os.fstat(number).st_mode):
+                    return None
+                content = file.read(most + 1)
+            except OSError:
+                return None
+        return content if len(content) <= most else None
+
+    def _opened(self, path: str) -> int:
+        """A file of the folder, opened step by step so that no link can lead elsewhere meanwhile."""
+        if not _STEPS.isdisjoint(path.split("/")):
+            raise OSError(path)
+        if not _BENEATH:
+            whole = self._root / path
+            if whole.is_symlink() or not whole.resolve().is_relative_to(self._root):
+                raise OSError(path)
+            return os.open(whole, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        *folders, name = path.split("/")
+        at = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            for folder in folders:
+                inner = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | _NO_FOLLOW, dir_fd=at)
+                os.close(at)
+                at = inner
+            return os.open(name, os.O_RDONLY | _NO_FOLLOW | _NON_BLOCK, dir_fd=at)
+        finally:
+            os.close(at)
+
+
+def _spec(at: str, content: bytes) -> _Spec:
+    lines = content.decode("utf-8", "replace").splitlines()
+    try:
+        return _Spec(at, GitIgnoreSpec.from_lines(lines))
+    except ValueError:  # a pattern that git would not take either
+        return _Spec(at, GitIgnoreSpec.from_lines(()))
+
+
+def _relative(path: str, at: str) -> str:
+    """A path as the patterns of the folder `at` see it; `^` stands for a folder above the root."""
+    if at.startswith("^"):
+        return at[1:] + path
+    return path[len(at) + 1 :] if at else path
+
+
+def _ignored(path: str, specs: Sequence[_Spec]) -> bool:
+    """Whether the innermost .gitignore that speaks of the path leaves it out."""
+    for at, spec in reversed(specs):
+        said = spec.check_file(_relative(path, at)).include
+        if said is not None:
+            return said
+    return False

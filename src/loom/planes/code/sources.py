@@ -1,0 +1,77 @@
+"""Where a repository's files come from, as indexing sees it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+FOLDER, GIT = "folder", "git"
+
+
+class SourceFailed(Exception):
+    """A repository cannot be read; the message says why and is safe to show."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One file that may be kept: its path, its size, and a digest that tells whether it changed."""
+
+    path: str
+    byte_size: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What a repository holds now.
+
+    Attributes:
+        entries: the files that may be kept, by path.
+        skipped: how many were left out, by reason.
+        commit_id: what is checked out or was fetched; empty when that is not known.
+    """
+
+    entries: Sequence[Entry]
+    skipped: Mapping[str, int]
+    commit_id: str
+
+
+class Source(Protocol):
+    """A repository that can be read. Every call raises SourceFailed when it cannot."""
+
+    def listed(self) -> Listing:
+        """Every file."""
+        ...
+
+    def read(self, entries: Sequence[Entry]) -> Iterator[tuple[Entry, bytes | None]]:
+        """The content of files, each with the digest it has now; None for one that is gone or must not be read."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Yard:
+    """What the install gives to those who read repositories.
+
+    Attributes:
+        folder: where fetched ones are kept.
+        environment: the whole environment of `git`.
+        fetch_timeout_s: how long one fetch may take.
+        fetch_bytes_max: how large a fetched repository may get.
+        files_max: how many files a repository may have in the index.
+        bytes_max: how many bytes they may have.
+        names_max: how many names a folder may hold, ignored ones and folders included.
+    """
+
+    folder: Path
+    environment: Mapping[str, str]
+    fetch_timeout_s: float = 600.0
+    fetch_bytes_max: int = 1024 * 1024 * 1024
+    files_max: int = 50_000
+    bytes_max: int = 512 * 1024 * 1024
+    names_max: int = 500_000
+
+    def check(self, files: int, total_bytes: int) -> None:
+        """SourceFailed when a repository has more than it may."""
+        if files > self.files_max or total_bytes > self.bytes_max:
+            most = f"at most {self.files_max} files and {self.bytes_max >> 20} MiB"
+            raise SourceFailed(f"it is too large: {most}; ignore more in .gitignore, or index a part of it")

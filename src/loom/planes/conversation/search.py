@@ -1,0 +1,287 @@
+"""Ranks turns: by their words, by their meaning, and by what the turns beside them say.
+
+What answers a question is often spread over neighbouring turns: one asks, the next
+answers without repeating the words. So a turn's own score, words and meaning fused, is
+raised by a share of its best neighbour's, two turns to either side. This is done when
+a question is asked and not in the index: a turn that is appended or deleted changes
+the rank of its neighbours at once, and its words stand nowhere but in its own entry.
+
+Measured on LoCoMo (four dialogues, 582 questions, every turn ranked), hit@5 and hit@10: plain
+BM25 58.4, 69.1; words and meaning fused 67.4, 74.7; with the day in the word index 68.2, 76.6;
+with neighbours 73.4, 82.3. The shares below were the best or next to it on either half of the dialogues.
+On BEAM (eight chats with an assistant, 144 questions), which had no part in choosing them:
+BM25 54.2, 65.3; without neighbours 63.9, 72.2; with them 68.1, 77.1. Adding neighbours' scores up,
+instead of taking the best, was worse on LoCoMo (79.0 at best), and so was embedding a turn
+together with the one before (77.8).
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, cast
+
+from loom.ledger.rules import Reader
+from loom.planes.conversation import indexing, store
+from loom.retrieval import tokens
+from loom.retrieval.fuse import MEANING, WORDS, Fused, fuse
+from loom.storage.indexes import Scored, TextQuery, Vector
+from loom.storage.interface import Param, Transaction
+
+ASIDE: Final = "aside"
+NEIGHBOURS: Final = "neighbours"
+
+WEIGHTS: Final = {WORDS: 0.4, MEANING: 0.6, ASIDE: 0.1}
+"""Words against meaning as everywhere; what only a tool call holds comes after nearly all that was said."""
+
+SHARES: Final = {1: 0.4, 2: 0.3}
+"""What a turn is lent of a neighbour's score, by the distance."""
+
+REACH: Final = max(SHARES)
+WHOLE: Final = 1.0 + max(SHARES.values())
+"""The highest score there is; ranks are told as parts of it."""
+
+POOL: Final = 100
+"""Candidates that each leg brings from each namespace, where not more are asked for."""
+
+POOL_A_HIT: Final = 4
+POOL_MAX: Final = 400
+WORDS_POOL_FACTOR: Final = 3
+"""Words are asked for more, so that the scores of most neighbours are among them."""
+
+LENDERS: Final = 40
+"""Of each leg's best, how many turns' neighbours are looked at, where not more hits are asked for."""
+
+ASIDES_MAX: Final = 50
+ALLOWED_MAX: Final = 1_000_000
+EARLIEST_US: Final = -(1 << 62)
+LATEST_US: Final = 1 << 62
+
+FILTER = (
+    store.VISIBLE
+    + """
+    AND (:session = '' OR s.session_id = :session)
+    AND (:any_role = 1 OR t.role IN (:roles))
+    AND t.said_at >= :since AND t.said_at < :until
+"""
+)
+
+SPOTS = (
+    """
+SELECT t.item_id FROM conversation_turn t
+JOIN conversation_session s ON s.org = t.org AND s.session_key = t.session_key
+WHERE t.org = :org AND """
+    + FILTER
+)
+
+SEEN = SPOTS + " AND t.item_id IN (:ids)"
+
+ALLOWED = SPOTS + " LIMIT :most"
+
+BESIDE = """
+SELECT t.item_id, n.item_id AS other, n.place - t.place AS distance FROM conversation_turn t
+JOIN conversation_turn n ON n.org = t.org AND n.session_key = t.session_key AND n.spoken = 1
+    AND n.place >= t.place - :reach AND n.place <= t.place + :reach
+WHERE t.org = :org AND t.spoken = 1 AND t.item_id IN (:ids) AND n.item_id <> t.item_id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What a search may find. Times are microseconds UTC.
+
+    Attributes:
+        namespaces: the ones to read.
+        reader: how far the read reaches across users.
+        session: only turns of conversations of this name; empty for all.
+        roles: only turns of these roles; empty for all.
+        since: only turns said then or later.
+        until: only turns said before.
+    """
+
+    namespaces: tuple[str, ...]
+    reader: Reader
+    session: str = ""
+    roles: tuple[str, ...] = ()
+    since: int = EARLIEST_US
+    until: int = LATEST_US
+
+    @property
+    def narrow(self) -> bool:
+        """Whether most turns of a namespace are likely to be filtered out."""
+        return bool(self.session)
+
+    def params(self) -> Mapping[str, Param]:
+        """The parameters of `FILTER`."""
+        return {
+            **store.visible_params(self.namespaces, self.reader),
+            "session": self.session,
+            "any_role": int(not self.roles),
+            "roles": list(self.roles) or [""],
+            "since": self.since,
+            "until": self.until,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Quest:
+    """What is searched.
+
+    Attributes:
+        where: what may be found.
+        query: the text, at most 10,000 characters.
+        vector: the query's embedding; None when there is none.
+        space: the vector's embedding space.
+        random_cosine: the median cosine of unrelated texts in that space.
+        top_k: how many hits are wanted.
+    """
+
+    where: Filter
+    query: str
+    vector: Vector | None
+    space: str
+    random_cosine: float
+    top_k: int
+
+    @property
+    def pool(self) -> int:
+        """How many candidates each leg brings."""
+        return min(POOL_MAX, max(POOL, POOL_A_HIT * self.top_k))
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A turn's rank.
+
+    Attributes:
+        item_id: the turn.
+        score: 0..1, comparable within one ranking.
+        own: what the turn itself scores, 0..1.
+        fused: its legs.
+    """
+
+    item_id: int
+    score: float
+    own: float
+    fused: Fused
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Turns, best first, and whether their meaning could not be compared."""
+
+    order: Sequence[Ranked]
+    query: TextQuery
+    meaning_lost: bool
+
+
+@dataclass
+class Found:
+    """What the namespaces bring: scores by leg, the turns that may be shown, and who stands beside whom."""
+
+    words: list[Scored]
+    meaning: list[Scored]
+    asides: list[Scored]
+    shown: set[int]
+    beside: list[tuple[int, int, int]]
+
+
+def ranked(tx: Transaction, quest: Quest) -> Ranking:
+    """The best turns of every namespace in one order; equal scores by the newer turn."""
+    query = tokens.query(quest.query)
+    found = Found([], [], [], set(), [])
+    for namespace in quest.where.namespaces:
+        its = replace(quest, where=replace(quest.where, namespaces=(namespace,)))
+        _find(tx, its, query, found)
+    meaning_lost = quest.vector is not None and bool(found.words) and not found.meaning
+    legs: dict[str, Sequence[Scored]] = {WORDS: found.words, ASIDE: found.asides}
+    if quest.vector is not None and not meaning_lost:
+        legs[MEANING] = found.meaning
+    floors = {WORDS: 0.0, ASIDE: 0.0, MEANING: quest.random_cosine}
+    return Ranking(lent(fuse(legs, WEIGHTS, floors), found), query, meaning_lost)
+
+
+def lent(fused: Sequence[Fused], found: Found) -> list[Ranked]:
+    """The turns that may be shown, each with the best share that a neighbour lends it; best first."""
+    own = {one.item_id: one.score for one in fused}
+    share: dict[int, float] = {}
+    for one, other, distance in found.beside:
+        rate = SHARES[abs(distance)]
+        for to, source in ((one, other), (other, one)):
+            share[to] = max(share.get(to, 0.0), rate * own.get(source, 0.0))
+    order = [
+        Ranked(one.item_id, (one.score + share.get(one.item_id, 0.0)) / WHOLE, one.score, one)
+        for one in fused
+        if one.item_id in found.shown
+    ]
+    order.sort(key=lambda one: (-one.score, -one.item_id))
+    return order
+
+
+def _find(tx: Transaction, quest: Quest, query: TextQuery, found: Found) -> None:
+    """Add what one namespace has."""
+    allowed = _allowed(tx, quest.where) if quest.where.narrow else None
+    said, meant, asides = _proposed(tx, quest, query, allowed)
+    first = {one.item_id for one in (*said[: quest.pool], *meant, *asides)}
+    seen = _seen(tx, quest.where, first)
+    if allowed is None and _starved(quest.pool, (said, meant), seen):
+        # What may not be shown crowds the indexes' answers: ask them again, among the rest alone.
+        said, meant, asides = _proposed(tx, quest, query, _allowed(tx, quest.where))
+        first = {one.item_id for one in (*said[: quest.pool], *meant, *asides)}
+        seen = _seen(tx, quest.where, first)
+    beside = _beside(tx, _lenders(quest, (said, meant), seen))
+    others = {other for _, other, _ in beside} - first
+    found.shown |= seen | _seen(tx, quest.where, others)
+    found.beside += beside
+    known = seen | others
+    found.words += [one for one in said if one.item_id in known]
+    found.asides += [one for one in asides if one.item_id in known]
+    if quest.vector is not None:
+        found.meaning += [one for one in meant if one.item_id in known]
+        lacking = sorted(known - {one.item_id for one in meant})
+        shelf = indexing.said_shelf(quest.where.namespaces[0])
+        scores = tx.vectors.scores(shelf, quest.space, quest.vector, lacking)
+        found.meaning += [Scored(item_id, score) for item_id, score in sorted(scores.items())]
+    # A neighbour that holds none of the words and has no vector yet is a candidate all the same.
+    found.words += [Scored(item_id, 0.0) for item_id in sorted(others - {one.item_id for one in said})]
+
+
+def _proposed(
+    tx: Transaction, quest: Quest, query: TextQuery, allowed: Collection[int] | None
+) -> tuple[Sequence[Scored], Sequence[Scored], Sequence[Scored]]:
+    """What the indexes propose: by words, by meaning, and from beside what was said."""
+    namespace = quest.where.namespaces[0]
+    said = indexing.said_shelf(namespace)
+    words = tx.text.best(said, query, WORDS_POOL_FACTOR * quest.pool, allowed)
+    asides = tx.text.best(indexing.aside_shelf(namespace), query, ASIDES_MAX, allowed)
+    meaning: Sequence[Scored] = ()
+    if quest.vector is not None:
+        meaning = tx.vectors.best(said, quest.space, quest.vector, quest.pool, allowed)
+    return words, meaning, asides
+
+
+def _starved(pool: int, proposals: Iterable[Sequence[Scored]], seen: Collection[int]) -> bool:
+    """Whether an index had more to give than its pool, and half of what it gave may not be shown."""
+    return any(
+        len(scored) >= pool and sum(one.item_id in seen for one in scored[:pool]) < pool - pool // 2
+        for scored in proposals
+    )
+
+
+def _lenders(quest: Quest, legs: Iterable[Sequence[Scored]], seen: Collection[int]) -> set[int]:
+    """The best turns of each leg. What stands beside a worse one is lent too little to become a hit."""
+    most = min(quest.pool, max(LENDERS, quest.top_k))
+    return {one.item_id for leg in legs for one in [one for one in leg if one.item_id in seen][:most]}
+
+
+def _seen(tx: Transaction, where: Filter, ids: Collection[int]) -> set[int]:
+    rows = tx.rows(SEEN, ids=sorted(ids), **where.params()) if ids else ()
+    return {cast("int", row["item_id"]) for row in rows}
+
+
+def _allowed(tx: Transaction, where: Filter) -> set[int]:
+    return {cast("int", row["item_id"]) for row in tx.rows(ALLOWED, most=ALLOWED_MAX, **where.params())}
+
+
+def _beside(tx: Transaction, ids: Collection[int]) -> list[tuple[int, int, int]]:
+    """Turns with something said near others: one, the other, how far apart."""
+    rows = tx.rows(BESIDE, ids=sorted(ids), reach=REACH) if ids else ()
+    return [(cast("int", row["item_id"]), cast("int", row["other"]), cast("int", row["distance"])) for row in rows]

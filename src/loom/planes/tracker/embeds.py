@@ -1,0 +1,97 @@
+"""Vectors of issues: made with the write when they are few, by a job when they are many or the model fails."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from loom.jobs import outbox
+from loom.jobs.handlers import Bench
+from loom.models.interface import Embedder, EmbedderFailed
+from loom.planes.tracker import rules, store
+from loom.planes.tracker.rules import Issue
+from loom.planes.tracker.search import shelf
+from loom.retrieval import tokens
+from loom.storage.indexes import Vector
+from loom.storage.interface import Transaction
+
+EMBED: Final = "tracker.embed"
+"""The job that makes the vectors a write did not; its subjects are item ids."""
+
+TEXTS_MAX: Final = 64
+"""Texts that a call embeds itself."""
+
+WRITE_TIMEOUT_S: Final = 10.0
+JOB_TIMEOUT_S: Final = 60.0
+AT_ONCE_MAX: Final = 64
+"""Issues that one embedding call of the job takes."""
+
+EMBEDDER: Final = "embedder"
+
+
+def vectors_of(embedder: Embedder, texts: Sequence[str]) -> Mapping[str, Vector]:
+    """The vector of each text; none for any when they are too many.
+
+    Raises:
+        EmbedderFailed: the model gave no vectors in time.
+    """
+    wanted = list(dict.fromkeys(texts))
+    if not wanted or len(wanted) > TEXTS_MAX:
+        return {}
+    return dict(zip(wanted, embedder.embed_passages(wanted, WRITE_TIMEOUT_S), strict=True))
+
+
+def vector_of(embedder: Embedder, text: str, timeout_s: float) -> Vector | None:
+    """The vector of what is looked for; None when the model gives none in time."""
+    try:
+        return embedder.embed_query(text, timeout_s)
+    except EmbedderFailed:
+        return None
+
+
+def index(tx: Transaction, issue: Issue, space: str, vector: Vector | None) -> None:
+    """Bring both indexes to the issue's text; without a vector the old one goes, and a job makes the new one."""
+    its = shelf(issue.namespace)
+    tx.text.put(its, issue.item_id, tokens.document(rules.searchable(issue.content)))
+    if vector is not None:
+        tx.vectors.put(its, issue.item_id, space, [vector])
+        return
+    tx.vectors.remove(its, issue.item_id)
+    outbox.enqueue(tx, EMBED, str(issue.item_id))
+
+
+def forget(tx: Transaction, issue: Issue) -> None:
+    """Take the issue out of both indexes, and its text out of the index's files."""
+    its = shelf(issue.namespace)
+    tx.text.remove(its, issue.item_id)
+    tx.vectors.remove(its, issue.item_id)
+    tx.text.scrub(its)
+
+
+def embed_issues(bench: Bench, org: str, subjects: Sequence[str]) -> None:
+    """The job: a few at a time, each kept before the next few begin, so that a restart goes on where it stopped."""
+    ids = [int(subject) for subject in subjects]
+    for start in range(0, len(ids), AT_ONCE_MAX):
+        _embed_few(bench, org, ids[start : start + AT_ONCE_MAX])
+
+
+def _embed_few(bench: Bench, org: str, ids: Sequence[int]) -> None:
+    space = bench.embedder.space.fingerprint
+    with bench.database.transaction(org, write=False) as tx:
+        issues = [
+            issue
+            for issue in store.for_work(tx, ids).values()
+            if tx.vectors.missing(shelf(issue.namespace), space, [issue.item_id])
+        ]
+    if not issues:
+        return
+    texts = [rules.embeddable(issue.content.title, issue.content.body) for issue in issues]
+    made = bench.embedder.embed_passages(texts, JOB_TIMEOUT_S)
+    with bench.database.transaction(org, write=True) as tx:
+        now = store.for_work(tx, [issue.item_id for issue in issues])
+        for issue, vector in zip(issues, made, strict=True):
+            after = now.get(issue.item_id)
+            # A text that changed meanwhile is left to the job that its change enqueued.
+            if after is not None and after.stamp == issue.stamp:
+                tx.vectors.put(shelf(issue.namespace), issue.item_id, space, [vector])
+
+
+JOBS = {EMBED: embed_issues}
