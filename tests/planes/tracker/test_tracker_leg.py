@@ -60,7 +60,7 @@ def test_a_question_about_no_defect_has_no_verdict(core: Core) -> None:
 
 
 @pytest.mark.parametrize("kind", ["memory", "tracker", "knowledge"])
-def test_a_namespace_that_is_no_code_scope_has_no_verdict(core: Core, kind: str) -> None:
+def test_a_namespace_that_is_no_code_scope_has_no_verdict(core: Core, kind: NamespaceKind) -> None:
     scoped(core)
     bind(core, "other", "acme/app", kind=kind)
     assert "tracker" not in ask(core, namespace="other")

@@ -274,8 +274,7 @@ def forget(tx: Transaction, namespace: str, library: Library) -> int:
 
 INDEX_OP = Op(
     name="code.index",
-    summary="Index a repository, a folder or a git address, so that its definitions and their callers are found; "
-    "call it again after changes.",
+    summary="Index a repository, a folder or a git address; call it again after changes.",
     takes=IndexRequest,
     gives=StatusAnswer,
     role=Role.WRITER,

@@ -33,7 +33,7 @@ class Code:
         return self._run("code.delete", DeleteAnswer, fields)
 
     def index(self, **fields: Unpack[CodeIndexFields]) -> StatusAnswer:
-        """Index a repository, a folder or a git address, so that its definitions and their callers are found; call it again after changes."""
+        """Index a repository, a folder or a git address; call it again after changes."""
         return self._run("code.index", StatusAnswer, fields)
 
     def index_status(self, **fields: Unpack[CodeIndexStatusFields]) -> StatusAnswer:
@@ -68,7 +68,7 @@ class AsyncCode:
         return await self._run("code.delete", DeleteAnswer, fields)
 
     async def index(self, **fields: Unpack[CodeIndexFields]) -> StatusAnswer:
-        """Index a repository, a folder or a git address, so that its definitions and their callers are found; call it again after changes."""
+        """Index a repository, a folder or a git address; call it again after changes."""
         return await self._run("code.index", StatusAnswer, fields)
 
     async def index_status(self, **fields: Unpack[CodeIndexStatusFields]) -> StatusAnswer:
