@@ -146,8 +146,9 @@ def test_a_tracker_that_is_late_is_absent_and_named(core: Core) -> None:
         gate.wait(WAIT_S)
         return Section({"verdict": "new"}, 0)
 
-    others = [op for op in core.dispatcher.registry if op.name != "search.query"]
     asking = federation.ops([memory.LEG, replace(tracker.LEG, ask=wait)])
+    replaced = {op.name for op in asking}
+    others = [op for op in core.dispatcher.registry if op.name not in replaced]
     slow = replace(core.dispatcher, registry=Registry([*others, *asking]), limits=Limits(leg_timeout_s=0.3))
     try:
         answer = slow.call("search.query", WRITER, HTTP, {"namespace": "app", "agent": "a", "query": DEFECT})
