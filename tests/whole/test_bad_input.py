@@ -18,6 +18,8 @@ UNBOUNDED = {
     ("memory.search", "query"),
     ("knowledge.search", "query"),
     ("conversation.search", "query"),
+    ("context.pack", "query"),
+    ("tracker.search", "query"),
 }
 """A query is data of any length; its first 10,000 characters are used."""
 WRONG: dict[str, list[object]] = {

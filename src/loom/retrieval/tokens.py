@@ -227,6 +227,7 @@ def _run(run: str) -> _Tokens:
     return _Tokens(bigrams, bigrams, tuple(characters), tuple(characters))
 
 
+@lru_cache(maxsize=_CACHED_CHUNKS_MAX)
 def _stem(word: str) -> str:
     if len(word) < _STEM_CHARACTERS_MIN or not (word.isascii() and word.isalpha()):
         return word

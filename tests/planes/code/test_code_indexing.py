@@ -352,7 +352,9 @@ def test_without_vectors_nothing_is_embedded(shelf: Shelf, shop: Path) -> None:
     assert (status["embedded"], status["vectors"]) == (0, False)
     assert shelf.core.embedder.texts == 0
     assert shelf.call("code.search", query="sum of all items")["degraded"] == []
+    assert shelf.index("")["vectors"] is False
     assert shelf.index("", vectors=True)["embedded"] == 11
+    assert shelf.index("")["vectors"] is True
 
 
 def test_documents_are_handed_on_and_taken_back(shelf_of: ShelfOf, shop: Path) -> None:

@@ -45,10 +45,10 @@ def run(args: argparse.Namespace, compose: LoadCompose) -> int:
     waiting = args.action == "index" and not args.no_wait
     with opened(compose, args.url, working=waiting) as shell:
         if args.action == "index":
-            sent = {**where, "source": source, "revision": args.revision, "vectors": not args.no_vectors}
+            sent = {**where, "source": source, "revision": args.revision, "vectors": False if args.no_vectors else None}
             answer = shell.call("code.index", sent)
             if waiting:
-                answer = _awaited(shell, where, meaning=args.wait_vectors and not args.no_vectors)
+                answer = _awaited(shell, where, meaning=args.wait_vectors)
         else:
             answer = shell.call("code.index_status", where)
     _show(answer, where, as_json=args.json)
@@ -82,7 +82,7 @@ def _awaited(shell: Shell, where: dict[str, str], *, meaning: bool) -> dict[str,
             return answer["files_done"], answer["files_total"]
 
         answer = _until(state, lambda now: now["state"] in ("ready", "failed", "none"), show_files)
-        if meaning and answer["state"] == "ready":
+        if meaning and answer["vectors"] and answer["state"] == "ready":
             vectors = bar.add_task("reading meaning", total=answer["symbols"])
 
             def show_vectors(answer: dict[str, Any]) -> tuple[int, int]:

@@ -24,6 +24,9 @@ USES_MAX: Final = 2_000
 FRONTIER_MAX: Final = 100
 """Symbols whose callers one step asks for."""
 
+PACKAGES_MAX: Final = 3
+"""How many packages above a module may hand its names on."""
+
 SAME_FILE, IMPORTED, QUALIFIED, BY_NAME = "same_file", "imported", "qualified", "name"
 CERTAINTY: Final = (SAME_FILE, IMPORTED, QUALIFIED, BY_NAME)
 OWN_METHODS_BARE: Final = frozenset({"java", "csharp", "cpp", "ruby"})
@@ -144,7 +147,7 @@ def _around(tx: Transaction, namespace: str, targets: Sequence[Held], uses: Sequ
         definitions[held.name].append(held)
     files = sorted({use.file_id for use in uses})
     known = [one for held in definitions.values() for one in held]
-    wanted = {name for one in (*targets, *known) for name in (one.name, _stem(one))}
+    wanted = {name for one in (*targets, *known) for name in (one.name, *_modules(one))}
     imports: dict[int, set[str]] = defaultdict(set)
     if files:
         for row in tx.rows(IMPORTS, namespace=namespace, names=sorted(wanted), files=files):
@@ -176,11 +179,12 @@ def _bare_match(use: _Use, target: Held, around: _Around, *, method: bool) -> st
     nearer = (one for one in around.definitions.get(use.name, ()) if one.file_id == use.file_id and one.kind != METHOD)
     if same_file:
         return SAME_FILE
-    if _stem(target) in imported:
+    from_here = not _modules(target).isdisjoint(imported)
+    if from_here and (use.name in imported or target.language not in IMPORTING):
         return IMPORTED
     if use.name in imported:
-        from_another = any(_stem(one) in imported for one in around.definitions.get(use.name, ()))
-        return None if from_another else IMPORTED
+        known = around.definitions.get(use.name, ())
+        return None if any(not _modules(one).isdisjoint(imported) for one in known) else BY_NAME
     unlikely = use.role == MENTION and (method or target.language in IMPORTING)
     return None if any(nearer) or unlikely else BY_NAME
 
@@ -210,6 +214,12 @@ def _stem(symbol: Held) -> str:
     """The module a symbol is in, as imports spell it: its file's name, or its folder's for an `__init__` or `index`."""
     path = PurePosixPath(symbol.path)
     return path.parent.name if path.stem in ("__init__", "index", "mod") else path.stem
+
+
+def _modules(symbol: Held) -> set[str]:
+    """The parts of a symbol's path that an import of it may name: its module, and the packages that may hand it on."""
+    path = PurePosixPath(symbol.path)
+    return {_stem(symbol), *path.parent.parts[-PACKAGES_MAX:]} - {""}
 
 
 def _folder(symbol: Held) -> str:

@@ -52,8 +52,12 @@ class IndexRequest(OpenRequest):
         Field(description="Of a git address, the branch, tag or commit; empty for its usual branch."),
     ] = ""
     vectors: Annotated[
-        bool, Field(description="Whether it is to be found by meaning too, which takes longer and goes on afterwards.")
-    ] = True
+        bool | None,
+        Field(
+            description="Whether it is to be found by meaning too, which goes on after the rest; null to leave that "
+            "as it is, and for a new repository yes."
+        ),
+    ] = None
 
 
 class StatusRequest(OpenRequest):
@@ -183,6 +187,7 @@ def index(ctx: Context, request: IndexRequest) -> StatusAnswer:
         asked = Checked(held.source, held.source_kind, held.name)
     _check_namespace(tx, namespace, asked, held)
     revision = request.revision or (held.revision if held is not None and not request.source.strip() else "")
+    usual = held is None or held.vectors
     stamp = tx.stamp()
     tx.run(
         store.ASK,
@@ -192,7 +197,7 @@ def index(ctx: Context, request: IndexRequest) -> StatusAnswer:
         source_kind=asked.kind,
         revision=revision,
         name=asked.name,
-        vectors=int(request.vectors),
+        vectors=int(usual if request.vectors is None else request.vectors),
         now=ctx.now_us,
     )
     bound = namespaces.binding(tx, namespace)

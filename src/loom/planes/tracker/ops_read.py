@@ -13,7 +13,6 @@ from loom.planes.tracker import checking, embeds, rules, search, store, traits, 
 from loom.planes.tracker.checking import Check, Checked
 from loom.planes.tracker.embeds import EMBEDDER
 from loom.planes.tracker.fields import (
-    BODY_LENGTH_MAX,
     BODY_SHOWN_CHARACTERS,
     FRAMES_TOLD,
     Body,
@@ -33,7 +32,6 @@ from loom.planes.tracker.store import EVERY_TIME, NO_NUMBER, Filter
 from loom.planes.tracker.traits import Traits
 
 QUERY_CHARACTERS_MAX = 10_000
-QUERY_LENGTH_MAX = BODY_LENGTH_MAX
 TOP_K_MAX = 100
 
 
@@ -68,7 +66,8 @@ class SearchRequest(OpenRequest):
     """What tracker.search takes."""
 
     query: Annotated[
-        Annotated[str, Field(max_length=QUERY_LENGTH_MAX), AfterValidator(_not_blank)],
+        str,
+        AfterValidator(_not_blank),
         Field(description="Words, an error message, a stack trace or #number; its first 10,000 characters count."),
     ]
     top_k: Annotated[int, Field(ge=1, le=TOP_K_MAX, description="At most this many issues.")] = 10
@@ -169,7 +168,7 @@ def ready_to_search(prepare: Prepare, request: SearchRequest) -> Ready:
         state=request.state,
         component=request.component,
     )
-    return Ready(quest_of(prepare, where, (title, body), traits.parsed(request.query)))
+    return Ready(quest_of(prepare, where, (title, body), traits.parsed(f"{title}\n{body}")))
 
 
 def quest_of(prepare: Prepare, where: Filter, text: tuple[str, str], named: Traits) -> Quest:

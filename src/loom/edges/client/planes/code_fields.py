@@ -32,8 +32,8 @@ class CodeIndexFields(Identity):
     """A folder on the server, as an absolute path (admins and the single user only), or a git..."""
     revision: NotRequired[str]
     """Of a git address, the branch, tag or commit; empty for its usual branch."""
-    vectors: NotRequired[bool]
-    """Whether it is to be found by meaning too, which takes longer and goes on afterwards."""
+    vectors: NotRequired[bool | None]
+    """Whether it is to be found by meaning too, which goes on after the rest; null to leave that..."""
 
 
 class CodeIndexStatusFields(Identity):
