@@ -120,7 +120,8 @@ def _database(settings: Settings) -> Database:
     migrations = from_package("loom")
     url = settings.database_url.get_secret_value()
     if url:
-        return opened_postgres(url, migrations, settings.database_connections_max)
+        replica_url = settings.database_replica_url.get_secret_value()
+        return opened_postgres(url, migrations, settings.database_connections_max, replica_url)
     if settings.try_postgres:
         return opened_trial(settings.home / POSTGRES_FOLDER, migrations, settings.database_connections_max)
     return SqliteDatabase(

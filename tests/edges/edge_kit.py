@@ -106,7 +106,7 @@ class MemoryDatabase:
         self.failing = False
         self._lock = threading.Lock()
 
-    def transaction(self, org: str, *, write: bool) -> AbstractContextManager[Transaction]:
+    def transaction(self, org: str, *, write: bool, may_lag: bool = False) -> AbstractContextManager[Transaction]:
         return self._transaction(org)
 
     @contextmanager

@@ -3,21 +3,24 @@
 import logging
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
+from typing import TypeVar
 
 from loom.errors import LoomError, Rejected, Unavailable
 from loom.models.interface import EmbedderFailed
 from loom.ops.spec import Prepare
 from loom.planes.leg import Leg, Question, Section
 from loom.storage.indexes import Vector
-from loom.storage.interface import Raced, StoreError
+from loom.storage.interface import Raced, StoreError, Transaction
 
 EMBED_SHARE = 0.5
 """How much of the time for a leg the query's embedding may take, so that words are searched even without it."""
 
 EXPECTED = (LoomError, StoreError, Raced, EmbedderFailed)
+
+Given = TypeVar("Given")
 
 log = logging.getLogger(__name__)
 
@@ -71,9 +74,18 @@ def ask(prepare: Prepare, org: str, legs: Sequence[Leg], question: Question, unt
 
 def _timed(prepare: Prepare, org: str, leg: Leg, question: Question) -> Timed:
     start_s = time.perf_counter()
-    with prepare.read(org) as tx:
-        section = leg.ask(tx, question)
+    section = read(prepare, org, lambda tx: leg.ask(tx, question))
     return Timed(section, (time.perf_counter() - start_s) * 1000)
+
+
+def read(prepare: Prepare, org: str, step: Callable[[Transaction], Given]) -> Given:
+    """What `step` gives in a read transaction, run again when a replica did not come through."""
+    try:
+        with prepare.read(org) as tx:
+            return step(tx)
+    except Raced:
+        with prepare.read(org) as tx:
+            return step(tx)
 
 
 def _answer(name: str, future: Future[Timed]) -> Timed | None:

@@ -98,10 +98,11 @@ class Dispatcher:
             return named(kept, ignored)
         prepared: object = None
         if op.prepare is not None:
-            prepared = op.prepare(self._bench(caller, scope), request)
+            prepared = op.prepare(self._bench(op, caller, scope), request)
 
         def run() -> dict[str, Any]:
-            with self.database.transaction(org, write=op.kind is not Kind.READ) as tx:
+            write = op.kind is not Kind.READ
+            with self.database.transaction(org, write=write, may_lag=op.may_lag) as tx:
                 now_us = self.clock_us()
                 if attempt:
                     idempotency.lock(tx, attempt)
@@ -126,9 +127,17 @@ class Dispatcher:
         with self.database.transaction(org, write=False) as tx:
             return idempotency.earlier_answer(tx, attempt, self.clock_us())
 
-    def _bench(self, caller: Caller, scope: ReadScope) -> Prepare:
+    def _bench(self, op: AnyOp, caller: Caller, scope: ReadScope) -> Prepare:
         return Prepare(
-            caller, scope, self.clock_us(), self.embedder, self.database, self.pool, self.limits, later=self.later
+            caller,
+            scope,
+            self.clock_us(),
+            self.embedder,
+            self.database,
+            self.pool,
+            self.limits,
+            later=self.later,
+            may_lag=op.may_lag,
         )
 
 

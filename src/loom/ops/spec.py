@@ -129,6 +129,7 @@ class Prepare:
         pool: runs several read transactions side by side.
         limits: the install's bounds.
         later: flushed by a read that shows what earlier calls queued.
+        may_lag: whether the op's reads may be a moment behind.
     """
 
     caller: Caller
@@ -139,10 +140,14 @@ class Prepare:
     pool: Executor
     limits: Limits
     later: Later
+    may_lag: bool = False
 
     def read(self, org: str) -> AbstractContextManager[Transaction]:
-        """A read transaction. Close it before a model is called."""
-        return self.database.transaction(org, write=False)
+        """A read transaction. Close it before a model is called.
+
+        Where the op may lag, the block may end with Raced once; run again it does not, for a while.
+        """
+        return self.database.transaction(org, write=False, may_lag=self.may_lag)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +209,8 @@ class Op(Generic[In, Out]):
         own_org: whether the transaction is on the system's own rows, not the request's org.
         replayable: whether an answer may be kept for an idempotency key; false where it holds a secret.
         destructive: whether it can take stored information away (an MCP hint).
+        may_lag: whether a read may come from a replica that is a moment behind; false where callers read back
+            what they just wrote.
     """
 
     name: str
@@ -221,6 +228,7 @@ class Op(Generic[In, Out]):
     own_org: bool = False
     replayable: bool = True
     destructive: bool = False
+    may_lag: bool = False
 
 
 AnyOp = Op[Any, Any]

@@ -103,14 +103,16 @@ class Transaction(Protocol):
 class Database(Protocol):
     """An open store of every org."""
 
-    def transaction(self, org: str, *, write: bool) -> AbstractContextManager[Transaction]:
+    def transaction(self, org: str, *, write: bool, may_lag: bool = False) -> AbstractContextManager[Transaction]:
         """Begin a transaction on one org's rows.
 
         A write is durable when the block has ended. An error inside the block
-        undoes this transaction alone. A read sees one consistent moment.
+        undoes this transaction alone. A read sees one consistent moment; with
+        `may_lag` it may be one before the latest writes.
 
         Raises:
             StoreError: the store cannot serve.
+            Raced: a read that may lag did not come through; run again it does.
         """
         ...
 

@@ -74,8 +74,9 @@ class SqliteDatabase:
             ) from error
 
     @contextmanager
-    def transaction(self, org: str, *, write: bool) -> Generator[SqliteTransaction, None, None]:
-        """Begin a transaction on one org's rows; see `storage.interface.Database`."""
+    def transaction(self, org: str, *, write: bool, may_lag: bool = False) -> Generator[SqliteTransaction, None, None]:
+        """Begin a transaction on one org's rows; see `storage.interface.Database`. No read lags here."""
+        del may_lag
         self._check_alone()
         self._in_block.active = True
         try:
