@@ -30,7 +30,7 @@ from loom.models.hashing import HashingEmbedder
 from loom.models.interface import Embedder
 from loom.models.onnx import OnnxEmbedder
 from loom.ops.dispatch import Dispatcher
-from loom.ops.ratelimit import PerMinute
+from loom.ops.ratelimit import PerMinute, RateLimit, SharedPerMinute
 from loom.ops.registry import Registry
 from loom.ops.spec import Limits, Toolset
 from loom.planes import memory, profile
@@ -164,7 +164,7 @@ def build(settings: Settings) -> App:
         database=store,
         embedder=model,
         install=install(settings),
-        rate_limit=PerMinute(settings.reads_per_minute, settings.writes_per_minute),
+        rate_limit=rate_limit(settings, store),
         clock_us=clock_us,
         later=late,
         observe=metrics.observe,
@@ -186,6 +186,14 @@ def install(settings: Settings) -> Install:
     """The identity of a tokenless call."""
     planes = {"code": settings.code_org, "tracker": settings.tracker_org}
     return Install(settings.org, settings.namespace, settings.agent, planes)
+
+
+def rate_limit(settings: Settings, store: Database) -> RateLimit:
+    """Counts calls: for all servers of the store where it has several, else in this process."""
+    counts = store.shared_counts()
+    if counts is None:
+        return PerMinute(settings.reads_per_minute, settings.writes_per_minute)
+    return SharedPerMinute(counts, settings.reads_per_minute, settings.writes_per_minute, clock_us)
 
 
 def limits(settings: Settings) -> Limits:

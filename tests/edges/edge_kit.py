@@ -124,6 +124,8 @@ class MemoryDatabase:
 
     def maintain(self) -> None: ...
 
+    def shared_counts(self) -> None: ...
+
     def share_wakes(self, wake: Callable[[str], None]) -> Callable[[str], None]:
         return wake
 

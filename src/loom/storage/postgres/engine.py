@@ -20,6 +20,7 @@ from loom.storage.postgres.connection import (
     literal,
     store_error,
 )
+from loom.storage.postgres.counts import PostgresCounts
 from loom.storage.postgres.migrations import bring_up_to_date, connect
 from loom.storage.postgres.pools import CLOSED, Replica, primary
 from loom.storage.postgres.settings import PostgresSettings
@@ -128,6 +129,10 @@ class PostgresDatabase:
     def share_wakes(self, wake: Callable[[str], None]) -> Callable[[str], None]:
         """Tell `wake` of every org that a server of this database wrote to; what to call after a write here."""
         return self._wakes.share(wake)
+
+    def shared_counts(self) -> PostgresCounts:
+        """Counts in the database."""
+        return PostgresCounts(partial(self.transaction, SYSTEM_ORG, write=True))
 
     def close(self) -> None:
         """Let transactions end, then close every connection."""

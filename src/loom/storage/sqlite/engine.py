@@ -140,6 +140,9 @@ class SqliteDatabase:
         if failure is not None:
             raise failure
 
+    def shared_counts(self) -> None:
+        """None: each process counts for itself, without a write for a call."""
+
     def share_wakes(self, wake: Callable[[str], None]) -> Callable[[str], None]:
         """`wake` itself: other processes look for jobs from time to time."""
         return wake
