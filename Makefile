@@ -41,7 +41,7 @@ bench-quality: .venv/.checks
 	$(BIN)/python benchmarks/quality.py --data $(DATA)
 
 bench-speed: .venv/.checks
-	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/speed.py --engine $(or $(ENGINE),sqlite)
 
 docs: .venv/.checks
 	$(BIN)/python docs/generate.py

@@ -1,12 +1,17 @@
-"""The big store of the speed benchmark: made texts, stand-in vectors, loaded straight through the ledger."""
+"""The big store of the speed benchmark: made texts, stand-in vectors, loaded straight through the ledger.
+
+Texts, rows and both indexes are those of real writes. Stood in: the vectors, and in
+PostgreSQL the vacuum that its own service would get to within minutes.
+"""
 
 import random
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
 
+import bare_postgres
+from engines import Engine
 from loom import compose, config
 from loom.ledger import store, writes
 from loom.ledger.indexing import Embedded
@@ -66,23 +71,17 @@ def stand_ins(count: int, dimension: int, seed: int) -> Sequence[Vector]:
     return list(mixed.astype(np.float32))
 
 
-def settings_of(home: Path) -> config.Settings:
-    """The settings of a server on this store."""
-    return config.load().model_copy(update={"home": home})
-
-
 def real_embedder() -> Embedder:
     """The model that the server uses."""
-    return compose.embedder(settings_of(Path("unused")))
+    return compose.embedder(config.load())
 
 
-def load(home: Path, rows: int) -> None:
+def load(engine: Engine, rows: int) -> None:
     """Fill the store unless it is full already: half of the rows in one namespace, the rest spread evenly."""
-    mark = home / MARK
+    mark = engine.home / MARK
     if mark.exists() and mark.read_text("ascii") == str(rows):
         return
-    home.mkdir(parents=True, exist_ok=True)
-    settings = settings_of(home)
+    settings = engine.settings
     space = real_embedder().space
     database = compose.database(settings)
     made = iter(texts(rows, seed=1))
@@ -102,12 +101,14 @@ def load(home: Path, rows: int) -> None:
     print(file=sys.stderr)
     database.maintain()
     database.close()
+    if engine.database_url:
+        bare_postgres.settle(engine.database_url)
     mark.write_text(str(rows), "ascii")
 
 
-def bare_append(home: Path) -> Callable[[int], object]:
+def bare_append(engine: Engine) -> Callable[[int], object]:
     """The transaction of profile.append without dispatch, validation and HTTP."""
-    settings = settings_of(home)
+    settings = engine.settings
     database: Database = compose.database(settings)
     place = Place("append", "bare", "-")
 

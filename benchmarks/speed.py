@@ -6,25 +6,32 @@ milliseconds do not. The bulk of the store is loaded with stand-in vectors of
 realistic geometry (a shared direction, as real embeddings have); queries,
 set_many and appends use the real model.
 
-    python benchmarks/speed.py [--rows 100000] [--home FOLDER]
+    python benchmarks/speed.py [--engine both] [--rows 100000] [--home FOLDER]
+
+Both engines are measured in one run, each on a store of the same texts. PostgreSQL is the one that comes as a
+wheel, on the same machine, and what it is measured against is the same work done with psycopg alone.
 """
 
 import argparse
 import random
+import re
 import resource
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median, quantiles
 
 import httpx
 
+import bare_postgres
 import bulk
+import engines
+from engines import Engine
 from loom.models.interface import Embedder
 from server import Server, free_port, running
 
@@ -32,6 +39,7 @@ CALLS = 200
 WARM_UP = 20
 APPEND_CLIENTS = 8
 APPENDS_EACH = 50
+CROWD_CLIENTS = 16
 MANY = 100
 BIG = bulk.BIG_NAMESPACE
 
@@ -71,7 +79,8 @@ class Caller:
         return answer.json()
 
 
-EMPTY_APP = """
+APP = """
+import sys
 import uvicorn
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse
@@ -81,21 +90,30 @@ async def empty(request):
     await request.body()
     return JSONResponse({})
 
-uvicorn.run(Starlette(routes=[Route("/v1/{op}", empty, methods=["POST"])]), port=PORT, log_level="warning",
-            http="httptools", loop="uvloop", access_log=False)
+app = Starlette(routes=[Route("/v1/{op}", empty, methods=["POST"])])
+SELECTING
+uvicorn.run(app, port=PORT, log_level="warning", http="httptools", loop="uvloop", access_log=False)
+"""
+SELECTING = """
+sys.path.insert(0, FOLDER)
+import bare_postgres
+app = bare_postgres.app(URL, SPACE)
 """
 
 
 @contextmanager
-def empty_server() -> Iterator[str]:
-    """A Starlette app with one empty POST route, in a process of its own."""
+def bare_server(database_url: str = "") -> Iterator[str]:
+    """A Starlette app with one POST route in a process of its own: an empty one, or one with a bare select."""
     port = free_port()
-    process = subprocess.Popen([sys.executable, "-c", EMPTY_APP.replace("PORT", str(port))])
+    told = SELECTING if database_url else ""
+    for name, value in (("FOLDER", str(Path(__file__).parent)), ("URL", database_url), ("SPACE", BIG)):
+        told = told.replace(name, repr(value))
+    process = subprocess.Popen([sys.executable, "-c", APP.replace("SELECTING", told).replace("PORT", str(port))])
     url = f"http://127.0.0.1:{port}"
     try:
         for _ in range(500):
             try:
-                httpx.post(f"{url}/v1/x", json={})
+                httpx.get(f"{url}/")
                 break
             except httpx.TransportError:
                 time.sleep(0.02)
@@ -105,50 +123,73 @@ def empty_server() -> Iterator[str]:
         process.wait(10)
 
 
-def appends(call: Caller, home: Path) -> None:
-    """profile.append: one client against the bare transaction, then eight clients on one section."""
-    bare = shown("append, bare transaction", timed_ms(bulk.bare_append(home)))
+def appends(call: Caller, engine: Engine) -> None:
+    """profile.append by one client against the bare transaction."""
+    bare = shown("append, bare transaction", timed_ms(bulk.bare_append(engine)))
     times = timed_ms(
         lambda turn: call(
             "profile.append", namespace="append", agent="one", label=f"s{turn // 20}", addition=f"line {turn}"
         )
     )
     shown("profile.append over HTTP", times, bare, "goal: within 3x")
+
+
+def crowd(urls: Sequence[str], clients: int, beside_per_s: float | None = None) -> None:
+    """Many clients append to one section, over these servers in turn."""
     failures: list[BaseException] = []
+    agent = f"many {time.time_ns()}"
 
     def work(client: int) -> None:
-        own = Caller(str(call.http.base_url))
+        own = Caller(urls[client % len(urls)])
         try:
             for turn in range(APPENDS_EACH):
-                own("profile.append", namespace="append", agent="many", label="all", addition=f"c{client}n{turn}")
+                own("profile.append", namespace="append", agent=agent, label="all", addition=f"c{client}n{turn}")
         except SystemExit as error:
             failures.append(error)
 
     start = time.perf_counter()
-    threads = [threading.Thread(target=work, args=(client,)) for client in range(APPEND_CLIENTS)]
+    threads = [threading.Thread(target=work, args=(client,)) for client in range(clients)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     took_s = time.perf_counter() - start
-    rendered = str(call("profile.render", namespace="append", agent="many", scope="this_agent")["rendered"])
-    kept = len({word for word in rendered.replace("<", " ").replace(">", " ").split() if word.startswith("c")})
-    total = APPEND_CLIENTS * APPENDS_EACH
-    print(f"8 clients, one section: {total} appends in {took_s:.2f} s, {kept} kept, {len(failures)} errors")
+    shown_text = Caller(urls[0])("profile.render", namespace="append", agent=agent, scope="this_agent")["rendered"]
+    kept = len(set(re.findall(r"\bc\d+n\d+\b", str(shown_text))))
+    total = clients * APPENDS_EACH
+    ratio = (
+        f"; bare psycopg {beside_per_s:.0f}/s: {total / took_s / beside_per_s:.2f}x  goal: 0.5x" if beside_per_s else ""
+    )
+    print(
+        f"{clients} clients, {len(urls)} servers, one section: {total} appends in {took_s:.2f} s"
+        f" ({total / took_s:.0f}/s), {kept} kept, {len(failures)} errors{ratio}"
+    )
 
 
-def gets(call: Caller) -> None:
-    """memory.get against an empty route."""
-    with empty_server() as url:
-        empty = httpx.Client(base_url=url)
-        bare = shown("empty Starlette POST route", timed_ms(lambda _: empty.post("/v1/x", json={"a": 1})))
-        keys = [bulk.key_of(number) for number in random.Random(1).sample(range(1000), CALLS)]
-        times = timed_ms(lambda turn: call("memory.get", namespace=BIG, agent="bench", memory_key=keys[turn]))
-        shown("memory.get over HTTP", times, bare, "goal: within 4x")
+def gets(call: Caller, engine: Engine) -> None:
+    """memory.get against an empty route, and in PostgreSQL against a route with a bare select."""
+    keys = [bulk.key_of(number) for number in random.Random(1).sample(range(1000), CALLS)]
+
+    def route(url: str) -> list[float]:
+        http = httpx.Client(base_url=url)
+        return timed_ms(lambda turn: http.post("/v1/x", json={"memory_key": keys[turn]}).raise_for_status())
+
+    with bare_server() as url:
+        bare = shown("empty Starlette POST route", route(url))
+    selecting = None
+    if engine.database_url:
+        select = bare_postgres.selector(engine.database_url, BIG)
+        shown("bare indexed select, psycopg", timed_ms(lambda turn: select(keys[turn])))
+        with bare_server(engine.database_url) as url:
+            selecting = shown("Starlette POST route with that select", route(url))
+    times = timed_ms(lambda turn: call("memory.get", namespace=BIG, agent="bench", memory_key=keys[turn]))
+    shown("memory.get over HTTP", times, bare, "of the empty route; goal: within 4x")
+    if selecting:
+        shown("", times, selecting, "of the route with a select; goal: within 3x")
 
 
-def searches(call: Caller, embedder: Embedder) -> None:
-    """search.query in the namespace that holds half of the store."""
+def searches(call: Caller, embedder: Embedder, beside: float | None) -> float:
+    """search.query in the namespace that holds half of the store; its median, in milliseconds."""
     queries = bulk.queries(CALLS + WARM_UP)
     shown("query embedding, bare", timed_ms(lambda turn: embedder.embed_query(queries[turn], 10)))
     legs: dict[str, list[float]] = {}
@@ -156,7 +197,8 @@ def searches(call: Caller, embedder: Embedder) -> None:
     def ask(turn: int) -> None:
         call("search.query", namespace=BIG, namespace_scope="this", query=queries[turn])
 
-    shown("search.query over HTTP", timed_ms(ask), None, "goal: p50 < 40, p95 < 100 ms")
+    goal = "of the embedded store's; goal: p50 within 2.5x" if beside else "goal: p50 < 40, p95 < 100 ms"
+    middle = shown("search.query over HTTP", timed_ms(ask), beside, goal)
     for turn in range(50):
         answer = call("search.query", namespace=BIG, namespace_scope="this", query=queries[turn], explain=True)
         timings = answer.get("timings_ms")
@@ -165,6 +207,7 @@ def searches(call: Caller, embedder: Embedder) -> None:
                 legs.setdefault(str(leg), []).append(float(ms))
     for leg, times in legs.items():
         shown(f"  leg {leg}", times)
+    return middle
 
 
 def many(call: Caller, embedder: Embedder) -> None:
@@ -195,31 +238,52 @@ def help_cpu_s() -> float:
     return median(times)
 
 
-def report(server: Server, home: Path) -> None:
-    """Every figure."""
+def two_servers(first: Server, engine: Engine) -> None:
+    """Sixteen clients over two servers against the bare transaction, which leaves no work for later."""
+    bare_per_s = bare_postgres.appends_per_s(engine.database_url, CROWD_CLIENTS, APPENDS_EACH)
+    aside = {**engine.environment, "later_work": "elsewhere"}
+    with running(engine.home / "a", **aside) as one, running(engine.home / "b", **aside) as other:
+        crowd([one.url, other.url], CROWD_CLIENTS, bare_per_s)
+    with running(engine.home / "second", **engine.environment) as second:
+        print("the same while both servers embed each line as well, on the same processors:")
+        crowd([first.url, second.url], CROWD_CLIENTS)
+
+
+def report(server: Server, engine: Engine, beside: float | None) -> float:
+    """Every figure of one engine; the median of search.query, for the next one."""
     call = Caller(server.url)
     embedder = bulk.real_embedder()
-    print(f"ready after {server.ready_s:.2f} s (goal: under 3); loom --help {help_cpu_s():.2f} s CPU (goal: under 0.5)")
     print(f"{'':<44}{'p50 ms':>9} {'p95 ms':>9}  {'ratio':>6}")
-    gets(call)
-    searches(call, embedder)
-    appends(call, home)
+    gets(call, engine)
+    middle = searches(call, embedder, beside)
+    appends(call, engine)
+    crowd([server.url], APPEND_CLIENTS)
+    if engine.database_url:
+        two_servers(server, engine)
     many(call, embedder)
     print(f"resident memory of the server: {server.resident_mb():.0f} MB (goal: under 600)")
+    return middle
 
 
 def main() -> None:
-    """Load the store, or take the one in `--home`, and print the figures."""
+    """Load the stores, or take those in `--home`, and print the figures."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--engine", choices=sorted(engines.ENGINES), default=engines.SQLITE)
     options.add_argument("--rows", type=int, default=100_000)
-    options.add_argument("--home", type=Path, help="keep the store here, and use it again when it is loaded")
+    options.add_argument("--home", type=Path, help="keep the stores here, and use them again when they are loaded")
     given = options.parse_args()
+    print(f"loom --help {help_cpu_s():.2f} s CPU (goal: under 0.5)")
+    print(f"{given.rows} memories in {bulk.NAMESPACES} namespaces, half in one; stand-in vectors for this bulk")
+    beside: float | None = None
     with tempfile.TemporaryDirectory() as scratch:
-        home = given.home or Path(scratch)
-        print(f"{given.rows} memories in {bulk.NAMESPACES} namespaces, half in one; stand-in vectors for this bulk")
-        bulk.load(home, given.rows)
-        with running(home) as server:
-            report(server, home)
+        for name in engines.ENGINES[given.engine]:
+            with engines.opened(name, given.home or Path(scratch)) as engine:
+                start = time.perf_counter()
+                bulk.load(engine, given.rows)
+                print(f"\n{name}: loaded in {time.perf_counter() - start:.0f} s")
+                with running(engine.home, **engine.environment) as server:
+                    print(f"ready after {server.ready_s:.2f} s (goal: under 3)")
+                    beside = report(server, engine, beside)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ from loom.models.hashing import HashingEmbedder
 from loom.models.interface import Embedder
 from loom.models.onnx import OnnxEmbedder
 from loom.ops.dispatch import Dispatcher
-from loom.ops.ratelimit import PerMinute
+from loom.ops.ratelimit import PerMinute, RateLimit, SharedPerMinute
 from loom.ops.registry import Registry
 from loom.ops.spec import Limits, Toolset
 from loom.planes import code, conversation, knowledge, memory, profile, tracker
@@ -130,7 +130,8 @@ def _database(settings: Settings) -> Database:
     migrations = from_package("loom")
     url = settings.database_url.get_secret_value()
     if url:
-        return opened_postgres(url, migrations, settings.database_connections_max)
+        replica_url = settings.database_replica_url.get_secret_value()
+        return opened_postgres(url, migrations, settings.database_connections_max, replica_url)
     if settings.try_postgres:
         return opened_trial(settings.home / POSTGRES_FOLDER, migrations, settings.database_connections_max)
     return SqliteDatabase(
@@ -173,7 +174,7 @@ def build(settings: Settings) -> App:
         database=store,
         embedder=model,
         install=install(settings),
-        rate_limit=PerMinute(settings.reads_per_minute, settings.writes_per_minute),
+        rate_limit=rate_limit(settings, store),
         clock_us=clock_us,
         later=late,
         observe=metrics.observe,
@@ -201,6 +202,14 @@ def install(settings: Settings) -> Install:
     """The identity of a tokenless call."""
     planes = {"code": settings.code_org, "tracker": settings.tracker_org}
     return Install(settings.org, settings.namespace, settings.agent, planes)
+
+
+def rate_limit(settings: Settings, store: Database) -> RateLimit:
+    """Counts calls: for all servers of the store where it has several, else in this process."""
+    counts = store.shared_counts()
+    if counts is None:
+        return PerMinute(settings.reads_per_minute, settings.writes_per_minute)
+    return SharedPerMinute(counts, settings.reads_per_minute, settings.writes_per_minute, clock_us)
 
 
 def limits(settings: Settings) -> Limits:

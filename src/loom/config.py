@@ -23,7 +23,7 @@ from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 
 ENV_PREFIX = "LOOM_"
 FILE_NAME = "loom.toml"
-HOME_FILE_ONLY = frozenset({"url", "token", "database_url"})
+HOME_FILE_ONLY = frozenset({"url", "token", "database_url", "database_replica_url"})
 ENVIRONMENT_ONLY = frozenset({"session", "project_dir"})
 ENV_NAMES: Mapping[str, tuple[str, ...]] = {
     "session": ("LOOM_SESSION", "CLAUDE_CODE_SESSION_ID"),
@@ -129,6 +129,11 @@ class Settings(BaseSettings):
     )
     database_connections_max: int = _setting(
         16, "Connections one server process may hold to PostgreSQL.", unit="connections", ge=2, le=1000
+    )
+    database_replica_url: SecretStr = _setting(
+        SecretStr(""),
+        "Replica of that PostgreSQL that serves searches, lists and rendered profiles, which may then be a moment"
+        " behind; empty for none. While it fails, the database itself serves them.",
     )
     try_postgres: bool = _setting(
         default=False, meaning="Keep the store in a PostgreSQL that Loom starts in the home folder itself."

@@ -106,7 +106,7 @@ class MemoryDatabase:
         self.failing = False
         self._lock = threading.Lock()
 
-    def transaction(self, org: str, *, write: bool) -> AbstractContextManager[Transaction]:
+    def transaction(self, org: str, *, write: bool, may_lag: bool = False) -> AbstractContextManager[Transaction]:
         return self._transaction(org)
 
     @contextmanager
@@ -123,6 +123,8 @@ class MemoryDatabase:
         return ()
 
     def maintain(self) -> None: ...
+
+    def shared_counts(self) -> None: ...
 
     def share_wakes(self, wake: Callable[[str], None]) -> Callable[[str], None]:
         return wake

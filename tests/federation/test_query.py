@@ -1,9 +1,10 @@
 """search.query: sections side by side, what fails left out, what is held back counted."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -16,7 +17,7 @@ from loom.models.interface import EmbedderFailed
 from loom.ops.spec import Limits
 from loom.planes import profile
 from loom.planes.leg import Leg, Question, Section
-from loom.storage.interface import StoreError, Transaction
+from loom.storage.interface import Database, Raced, StoreError, Transaction
 
 WAIT_S = 20.0
 
@@ -263,3 +264,34 @@ def test_another_org_finds_nothing(made: Made) -> None:
 def test_planes_are_the_sections_of_the_answer(names: tuple[str, ...]) -> None:
     with pytest.raises(ValueError, match="sections"):
         federation.ops([*(FakeLeg(name).leg for name in names), profile.LEG])
+
+
+class Lagging:
+    """A store whose replica fails the first reads that may lag."""
+
+    def __init__(self, inner: Database, failures: int) -> None:
+        self._inner = inner
+        self.failures = failures
+        self._mutex = threading.Lock()
+
+    @contextmanager
+    def transaction(self, org: str, *, write: bool, may_lag: bool = False) -> Generator[Transaction]:
+        with self._mutex:
+            fails = may_lag and self.failures > 0
+            self.failures -= int(fails)
+        with self._inner.transaction(org, write=write) as tx:
+            yield tx
+        if fails:
+            raise Raced("the replica failed")
+
+
+@pytest.mark.parametrize("scope", ["this", "all_mine"])
+def test_a_replica_that_fails_once_costs_no_section(made: Made, scope: str) -> None:
+    core = made(FakeLeg("memory", Section({"results": [{"memory_key": "k"}]}, 1)))
+    core.call("profile.set", label="drinks", value="green tea")
+    lagging = Lagging(core.database, 1)
+    stood_in = replace(core, dispatcher=replace(core.dispatcher, database=cast("Database", lagging)))
+    answer = query(stood_in, namespace_scope=scope)
+    assert lagging.failures == 0
+    assert (answer["degraded"], answer["memory"]["results"]) == ([], [{"memory_key": "k"}])
+    assert [section["label"] for section in answer["profile"]["sections"]] == ["drinks"]

@@ -64,9 +64,10 @@ def test_the_walls_org_does_not_outlive_the_transaction(postgres_url: str) -> No
     database = PostgresDatabase(postgres_url, MIGRATIONS)
     with database.transaction(ORG, write=True) as tx:
         tx.run(INSERT, id=1, body="x")
-    with database._pool.connection() as connection:
-        assert connection.execute("SELECT count(*) FROM item").fetchone() == (0,)
-        assert connection.execute("SELECT current_user").fetchone() == (APP_ROLE,)
+    connection = database._pool.begun(lambda _: None)
+    assert connection.execute("SELECT count(*) FROM item").fetchone() == (0,)
+    assert connection.execute("SELECT current_user").fetchone() == (APP_ROLE,)
+    database._pool.give_back(connection)
     database.close()
 
 

@@ -1,4 +1,4 @@
-"""Servers and a worker on one PostgreSQL, of which each is killed while clients write."""
+"""Servers and workers on one PostgreSQL, of which each is killed or stands still while clients write."""
 
 import os
 import shutil
@@ -26,11 +26,19 @@ CLIENTS = 8
 EACH = 15
 DEADLINE_S = 120.0
 BACK_S_MAX = 30.0
+GOES_ON_S_MAX = 60.0
+"""Above the 30 seconds that a transaction may stand still, and the 10 that a write waits for a lock."""
+
+LONG = 60
 SETTINGS = {"embedder": "hashing", "later_work": "elsewhere", "writes_per_minute": "1000000"}
 TERMINATE = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
     " WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name LIKE 'loom%'"
 )
+HOLDS = """
+SELECT 1 FROM pg_stat_activity AS a JOIN pg_locks AS l ON l.pid = a.pid
+WHERE a.usename = %s AND a.state = 'idle in transaction' AND l.locktype = 'advisory' AND l.granted
+"""
 
 
 @dataclass
@@ -38,11 +46,12 @@ class Clients:
     """Clients that append lines, each under its own key, until every line was acknowledged."""
 
     servers: list[Server]
+    each: int = EACH
     acknowledged: list[str] = field(default_factory=list[str])
     failed: list[str] = field(default_factory=list[str])
 
     def run(self, client: int) -> None:
-        for number in range(EACH):
+        for number in range(self.each):
             line = f"line {client}.{number}"
             if not self.append(line, client):
                 self.failed.append(line)
@@ -137,3 +146,53 @@ def test_nothing_acknowledged_is_lost_whatever_dies(postgres: TrialServer, tmp_p
         assert servers[2].call("ops.health")["status"] == "ok"
         workers[1].terminate()
         assert workers[1].wait(20) == 0
+
+
+def holds_a_lock(url: str, login: str) -> bool:
+    """Whether a transaction of this login stands still and holds what others wait for."""
+    with psycopg.connect(url) as connection:
+        return connection.execute(HOLDS, [login]).fetchone() is not None
+
+
+def stop_while_it_holds_a_lock(server: Server, url: str, login: str) -> None:
+    """Stop the process as a debugger or a frozen machine would, in the middle of a write."""
+    until_s = time.monotonic() + DEADLINE_S
+    while time.monotonic() < until_s:
+        server.process.send_signal(signal.SIGSTOP)
+        # Statements that were on their way end meanwhile; a transaction that is not at its end then stands still.
+        threading.Event().wait(0.2)
+        if holds_a_lock(url, login):
+            return
+        server.process.send_signal(signal.SIGCONT)
+        threading.Event().wait(0.05)
+    raise AssertionError("the server was never met within a write")
+
+
+def test_a_server_that_stands_still_holds_no_lock_for_ever(postgres: TrialServer, tmp_path: Path) -> None:
+    url = postgres.url()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE ROLE still SUPERUSER LOGIN")
+    with ExitStack() as stack:
+        well = [stack.enter_context(running(tmp_path / f"s{n}", database_url=url, **SETTINGS)) for n in range(2)]
+        its_url = url.replace("postgres@", "still@", 1)
+        still = stack.enter_context(running(tmp_path / "s2", database_url=its_url, **SETTINGS))
+        stack.callback(still.process.send_signal, signal.SIGCONT)
+        clients = Clients([*well, still], each=LONG)
+        threads = [threading.Thread(target=clients.run, args=(number,)) for number in range(CLIENTS)]
+        for thread in threads:
+            thread.start()
+        clients.wait_for(5)
+        stop_while_it_holds_a_lock(still, url, "still")
+        assert clients.failed == []
+        stopped_s, before = time.monotonic(), len(clients.acknowledged)
+        clients.wait_for(before + CLIENTS)
+        assert time.monotonic() - stopped_s < GOES_ON_S_MAX, "the others go on while it still stands"
+        assert not holds_a_lock(url, "still")
+        still.process.send_signal(signal.SIGCONT)
+        for thread in threads:
+            thread.join(DEADLINE_S)
+        assert clients.failed == []
+        shown = still.call("profile.render", namespace="chaos", agent="-", format="markdown")["rendered"]
+        lines = [line for line in shown.splitlines() if line.startswith("line ")]
+        assert sorted(lines) == sorted(clients.acknowledged), "each line once, none lost"
+        assert len(lines) == CLIENTS * LONG

@@ -3,10 +3,10 @@
 import logging
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import TypeVar, cast
 
 from loom.canonical import Json
 from loom.errors import LoomError, Rejected, Unavailable
@@ -14,12 +14,14 @@ from loom.models.interface import EmbedderFailed
 from loom.ops.spec import Prepare
 from loom.planes.leg import Leg, Question, Section
 from loom.storage.indexes import Vector
-from loom.storage.interface import Raced, StoreError
+from loom.storage.interface import Raced, StoreError, Transaction
 
 EMBED_SHARE = 0.5
 """How much of the time for a leg the query's embedding may take, so that words are searched even without it."""
 
 EXPECTED = (LoomError, StoreError, Raced, EmbedderFailed)
+
+Given = TypeVar("Given")
 
 log = logging.getLogger(__name__)
 
@@ -80,12 +82,11 @@ def ask(prepare: Prepare, legs: Sequence[Leg], question: Question, until_s: floa
 
 def _timed(prepare: Prepare, org: str, leg: Leg, question: Question) -> Timed:
     start_s = time.perf_counter()
-    with prepare.read(org) as tx:
-        section = leg.ask(tx, question)
+    section = read(prepare, org, lambda tx: leg.ask(tx, question))
     scope = question.scope
     if leg.scoped and scope is not None and scope.org != org:
-        with prepare.read(scope.org) as tx:
-            other = leg.ask(tx, replace(question, org=scope.org, namespaces=(scope.namespace,)))
+        elsewhere = replace(question, org=scope.org, namespaces=(scope.namespace,))
+        other = read(prepare, scope.org, lambda tx: leg.ask(tx, elsewhere))
         section = joined(section, other, question.top_k)
     return Timed(section, (time.perf_counter() - start_s) * 1000)
 
@@ -101,6 +102,16 @@ def joined(one: Section, other: Section, top_k: int) -> Section:
         reason=one.reason or other.reason,
         degraded=tuple(dict.fromkeys((*one.degraded, *other.degraded))),
     )
+
+
+def read(prepare: Prepare, org: str, step: Callable[[Transaction], Given]) -> Given:
+    """What `step` gives in a read transaction, run again when a replica did not come through."""
+    try:
+        with prepare.read(org) as tx:
+            return step(tx)
+    except Raced:
+        with prepare.read(org) as tx:
+            return step(tx)
 
 
 def _answer(name: str, future: Future[Timed]) -> Timed | None:

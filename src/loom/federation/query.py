@@ -186,8 +186,8 @@ def _spaces(prepare: Prepare, request: QueryRequest) -> FanOut:
     """The namespaces to read, the named one first."""
     if request.namespace_scope == "this":
         return FanOut((request.namespace,), ())
-    with prepare.read(request.org) as tx:
-        return fan_out(tx, prepare.caller, request.namespace, prepare.limits.fanout_namespaces_max)
+    most = prepare.limits.fanout_namespaces_max
+    return planes.read(prepare, request.org, lambda tx: fan_out(tx, prepare.caller, request.namespace, most))
 
 
 def search_query(legs: Sequence[Leg]) -> Op[QueryRequest, QueryAnswer]:
@@ -212,4 +212,5 @@ def search_query(legs: Sequence[Leg]) -> Op[QueryRequest, QueryAnswer]:
         prepare=federation.prepare,
         toolsets=frozenset({Toolset.DEFAULT, Toolset.ALL}),
         tool="loom_search",
+        may_lag=True,
     )

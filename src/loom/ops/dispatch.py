@@ -98,10 +98,11 @@ class Dispatcher:
             return named(kept, ignored)
         prepared: object = None
         if op.prepare is not None:
-            prepared = op.prepare(self._bench(caller, scope), request)
+            prepared = op.prepare(self._bench(op, caller, scope), request)
 
         def run() -> dict[str, Any]:
-            with self.database.transaction(org, write=op.kind is not Kind.READ) as tx:
+            write = op.kind is not Kind.READ
+            with self.database.transaction(org, write=write, may_lag=op.may_lag) as tx:
                 now_us = self.clock_us()
                 if attempt:
                     idempotency.lock(tx, attempt)
@@ -126,7 +127,7 @@ class Dispatcher:
         with self.database.transaction(org, write=False) as tx:
             return idempotency.earlier_answer(tx, attempt, self.clock_us())
 
-    def _bench(self, caller: Caller, scope: ReadScope) -> Prepare:
+    def _bench(self, op: AnyOp, caller: Caller, scope: ReadScope) -> Prepare:
         return Prepare(
             caller=caller,
             scope=scope,
@@ -137,6 +138,7 @@ class Dispatcher:
             limits=self.limits,
             later=self.later,
             plane_orgs=self.install.plane_orgs if caller.tokenless else {},
+            may_lag=op.may_lag,
         )
 
 

@@ -133,6 +133,7 @@ class Prepare:
         limits: the install's bounds.
         later: flushed by a read that shows what earlier calls queued.
         plane_orgs: the planes that keep an org of their own for this caller.
+        may_lag: whether the op's reads may be a moment behind.
     """
 
     caller: Caller
@@ -144,14 +145,18 @@ class Prepare:
     limits: Limits
     later: Later
     plane_orgs: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    may_lag: bool = False
 
     def org_of(self, plane: str, org: str) -> str:
         """The org in which a call of this caller to a plane's own operations works, where `org` is the request's."""
         return self.plane_orgs.get(plane, org)
 
     def read(self, org: str) -> AbstractContextManager[Transaction]:
-        """A read transaction. Close it before a model is called."""
-        return self.database.transaction(org, write=False)
+        """A read transaction. Close it before a model is called.
+
+        Where the op may lag, the block may end with Raced once; run again it does not, for a while.
+        """
+        return self.database.transaction(org, write=False, may_lag=self.may_lag)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +218,8 @@ class Op(Generic[In, Out]):
         own_org: whether the transaction is on the system's own rows, not the request's org.
         replayable: whether an answer may be kept for an idempotency key; false where it holds a secret.
         destructive: whether it can take stored information away (an MCP hint).
+        may_lag: whether a read may come from a replica that is a moment behind; false where callers read back
+            what they just wrote.
     """
 
     name: str
@@ -230,6 +237,7 @@ class Op(Generic[In, Out]):
     own_org: bool = False
     replayable: bool = True
     destructive: bool = False
+    may_lag: bool = False
 
 
 AnyOp = Op[Any, Any]

@@ -11,6 +11,7 @@ alone; the engine binds it whole, however long it is.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Protocol
 
 from loom.storage.indexes import TextIndex, VectorIndex
@@ -100,17 +101,52 @@ class Transaction(Protocol):
         ...
 
 
-class Database(Protocol):
-    """An open store of every org."""
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What a count was before, and how much was added.
 
-    def transaction(self, org: str, *, write: bool) -> AbstractContextManager[Transaction]:
-        """Begin a transaction on one org's rows.
+    Attributes:
+        past: the count of the period before.
+        present: the count of the period itself, as it was.
+        added: what was added to it.
+    """
 
-        A write is durable when the block has ended. An error inside the block
-        undoes this transaction alone. A read sees one consistent moment.
+    past: int
+    present: int
+    added: int
+
+
+class SharedCounts(Protocol):
+    """Counts by name and period that every server of a store adds to. A crash may lose the last of them."""
+
+    def add(self, name: str, period: int, amount: Callable[[int, int], int], unused: tuple[int, int]) -> Counted:
+        """Add to a count what `amount` makes of the period's own count and the one of the period before.
+
+        Args:
+            name: of the count.
+            period: which one; those before the last are forgotten.
+            amount: asked with the past and the present count, while no other server changes them.
+            unused: a period and how much to take back from it first.
 
         Raises:
             StoreError: the store cannot serve.
+        """
+        ...
+
+
+class Database(Protocol):
+    """An open store of every org."""
+
+    def transaction(self, org: str, *, write: bool, may_lag: bool = False) -> AbstractContextManager[Transaction]:
+        """Begin a transaction on one org's rows.
+
+        A write is durable when the block has ended. An error inside the block
+        undoes this transaction alone. A read sees one consistent moment; with
+        `may_lag` it may be one before the latest writes.
+
+        Raises:
+            StoreError: the store cannot serve.
+            Raced: a read that may lag did not come through; run again it does.
         """
         ...
 
@@ -133,6 +169,10 @@ class Database(Protocol):
             What to call with an org after a write that left work: it calls `wake` here
             and tells the other processes. A word may get lost; nothing may depend on it.
         """
+        ...
+
+    def shared_counts(self) -> SharedCounts | None:
+        """Counts shared with the other servers of the store; None where one process alone serves it."""
         ...
 
     def close(self) -> None:

@@ -218,4 +218,5 @@ LIST = Op(
     run=list_memories,
     example={"prefix": "project/", "limit": 20},
     toolsets=frozenset({Toolset.DEFAULT, Toolset.ALL}),
+    may_lag=True,
 )

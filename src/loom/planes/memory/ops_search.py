@@ -203,6 +203,7 @@ SEARCH = Op(
     example={"query": "which database does the project use?"},
     prepare=ready_to_search,
     toolsets=frozenset({Toolset.DEFAULT, Toolset.ALL}),
+    may_lag=True,
 )
 
 NEXT_PAGE = Op(
@@ -215,6 +216,7 @@ NEXT_PAGE = Op(
     run=answer,
     example={"page": handles.packed(Page(query="which database does the project use?", top_k=10, offset=10, pool=100))},
     prepare=ready_to_go_on,
+    may_lag=True,
 )
 
 LEG = Leg("memory", ask)

@@ -141,6 +141,7 @@ RENDER = Op(
     run=render_sections,
     example={"format": "markdown"},
     toolsets=frozenset({Toolset.DEFAULT, Toolset.ALL}),
+    may_lag=True,
 )
 
 STRUCTURED = Op(

@@ -17,9 +17,9 @@ except ImportError as _missing:
     if not (_missing.name or "").startswith("psycopg") and "pq wrapper" not in str(_missing):
         raise
 
-    def opened(url: str, migrations: Sequence[Migration], connections_max: int) -> Database:
+    def opened(url: str, migrations: Sequence[Migration], connections_max: int, replica_url: str) -> Database:
         """Say what is missing."""
-        del url, migrations, connections_max
+        del url, migrations, connections_max, replica_url
         raise StoreError(NOT_INSTALLED)
 
     def opened_trial(folder: Path, migrations: Sequence[Migration], connections_max: int) -> Database:

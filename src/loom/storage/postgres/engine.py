@@ -4,16 +4,15 @@ import logging
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 import psycopg
 from psycopg import ClientCursor
 from psycopg.pq import TransactionStatus
-from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout, TooManyRequests
 
 from loom.storage.interface import SYSTEM_ORG, StoreError
 from loom.storage.migrate import Migration
-from loom.storage.postgres import dialect, upkeep
-from loom.storage.postgres.adapt import adapt
+from loom.storage.postgres import upkeep
 from loom.storage.postgres.connection import (
     FAULTS,
     Connection,
@@ -21,7 +20,9 @@ from loom.storage.postgres.connection import (
     literal,
     store_error,
 )
-from loom.storage.postgres.migrations import Prepared, bring_up_to_date, connect
+from loom.storage.postgres.counts import PostgresCounts
+from loom.storage.postgres.migrations import bring_up_to_date, connect
+from loom.storage.postgres.pools import CLOSED, Replica, primary
 from loom.storage.postgres.settings import PostgresSettings
 from loom.storage.postgres.stamps import Stamps
 from loom.storage.postgres.text_index import PostgresTextIndex, TextCounts
@@ -30,7 +31,6 @@ from loom.storage.postgres.vector_index import PostgresVectorIndex, Spaces
 from loom.storage.postgres.wakes import Wakes
 
 ORGS_KNOWN_MAX = 100_000
-CLOSED = "The store is closed."
 
 _BEGIN_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT set_config('loom.org', %s, true)"
 _BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT set_config('loom.org', %s, true)"
@@ -76,16 +76,19 @@ class PostgresDatabase:
         self._on_close = on_close
         with connect(url, self._settings) as connection:
             self._prepared = bring_up_to_date(connection, migrations, self._settings)
-        self._pool = self._opened(self._prepared)
+        self._pool = primary(url, self._settings, self._prepared)
+        self._replica = Replica(self._settings, self._prepared) if self._settings.replica_url else None
         self._wakes = Wakes(lambda: connect(url, self._settings))
 
     @contextmanager
-    def transaction(self, org: str, *, write: bool) -> Generator[PostgresTransaction, None, None]:
+    def transaction(
+        self, org: str, *, write: bool, may_lag: bool = False
+    ) -> Generator[PostgresTransaction, None, None]:
         """Begin a transaction on one org's rows; see `storage.interface.Database`."""
         self._check_alone()
         self._in_block.active = True
         try:
-            with self._begun(org, write=write) as transaction:
+            with self._begun(org, write=write, may_lag=may_lag) as transaction:
                 yield transaction
         finally:
             self._in_block.active = False
@@ -127,44 +130,40 @@ class PostgresDatabase:
         """Tell `wake` of every org that a server of this database wrote to; what to call after a write here."""
         return self._wakes.share(wake)
 
+    def shared_counts(self) -> PostgresCounts:
+        """Counts in the database."""
+        return PostgresCounts(partial(self.transaction, SYSTEM_ORG, write=True))
+
     def close(self) -> None:
         """Let transactions end, then close every connection."""
         self._check_alone()
         self._closed = True
         self._wakes.close()
         self._pool.close()
+        if self._replica is not None:
+            self._replica.close()
         self._on_close()
 
-    def _opened(self, prepared: Prepared) -> ConnectionPool[Connection]:
-        settings = self._settings
-
-        def configure(connection: Connection) -> None:
-            adapt(connection)
-            connection.prepared_max = dialect.PREPARED_MAX
-            connection.execute(literal(dialect.session_settings(settings, prepared.path)))
-            if prepared.role is not None:
-                connection.execute(literal(f"SET ROLE {prepared.role}"))
-
-        return ConnectionPool(
-            self._url,
-            connection_class=psycopg.Connection,
-            kwargs={
-                "autocommit": True,
-                "connect_timeout": settings.connect_timeout_s,
-                "application_name": "loom",
-            },
-            min_size=settings.connections_min,
-            max_size=settings.connections_max,
-            max_waiting=settings.waiting_max,
-            timeout=settings.connection_wait_s,
-            configure=configure,
-            name="loom",
-            open=True,
-        )
+    @contextmanager
+    def _begun(self, org: str, *, write: bool, may_lag: bool = False) -> Generator[PostgresTransaction, None, None]:
+        self._check_open()
+        begin = partial(self._begin_on, org=org, write=write)
+        replica = self._replica if may_lag and not write else None
+        connection = None if replica is None else replica.begun(begin)
+        if replica is not None and connection is not None:
+            with replica.guarded(connection), self._used(connection, org, write=False) as transaction:
+                yield transaction
+            return
+        connection = self._pool.begun(begin)
+        try:
+            with self._used(connection, org, write=write) as transaction:
+                yield transaction
+        finally:
+            self._pool.give_back(connection)
 
     @contextmanager
-    def _begun(self, org: str, *, write: bool) -> Generator[PostgresTransaction, None, None]:
-        connection = self._begin(org, write=write)
+    def _used(self, connection: Connection, org: str, *, write: bool) -> Generator[PostgresTransaction, None, None]:
+        """The transaction begun on `connection`; ended with the block."""
         session = Session(connection, write=write)
         try:
             yield PostgresTransaction(
@@ -182,48 +181,11 @@ class PostgresDatabase:
             session.end()
             _undo(connection)
             raise
-        finally:
-            self._pool.putconn(connection)
-
-    def _begin(self, org: str, *, write: bool) -> Connection:
-        """A connection with a begun transaction.
-
-        A connection can have been lost while it lay in the pool, for instance when the server was
-        started anew. Nothing has run yet, so once the pool has looked through its connections it is tried again.
-        """
-        connection = self._taken()
-        try:
-            self._begin_on(connection, org, write=write)
-        except psycopg.OperationalError:
-            self._pool.putconn(connection)
-            self._pool.check()
-        else:
-            return connection
-        connection = self._taken()
-        try:
-            self._begin_on(connection, org, write=write)
-        except psycopg.OperationalError as error:
-            self._pool.putconn(connection)
-            raise store_error(error) from error
-        return connection
 
     def _begin_on(self, connection: Connection, org: str, *, write: bool) -> None:
         if write:
             self._note_org(connection, org)
         ClientCursor(connection).execute(literal(_BEGIN_WRITE if write else _BEGIN_READ), [org])
-
-    def _taken(self) -> Connection:
-        self._check_open()
-        try:
-            return self._pool.getconn()
-        except PoolTimeout:
-            raise StoreError(
-                "The database gave no connection in time: it is busy or cannot be reached. Nothing was kept; try again."
-            ) from None
-        except TooManyRequests:
-            raise StoreError("Too many calls wait for the database. Nothing was kept; try again.") from None
-        except PoolClosed:
-            raise StoreError(CLOSED) from None
 
     def _note_org(self, connection: Connection, org: str) -> None:
         """Note an org that is written to; at once, so that its first writers do not wait for each other."""

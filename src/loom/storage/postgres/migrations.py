@@ -144,10 +144,15 @@ def _recorded(connection: Connection, stream: str) -> Mapping[int, str]:
     return {int(number): str(name) for number, name in connection.execute(_RECORDED, [stream])}
 
 
+def passes_walls(connection: Connection) -> bool:
+    """Whether the login is let through row-level security."""
+    found = connection.execute(_PASSES_WALLS).fetchone()
+    return found is not None and bool(found[0])
+
+
 def _role(connection: Connection) -> str | None:
     """The role to work under: one that no wall lets through, where the login is not such a one itself."""
-    found = connection.execute(_PASSES_WALLS).fetchone()
-    if found is None or not found[0]:
+    if not passes_walls(connection):
         return None
     try:
         connection.execute(literal(f"CREATE ROLE {APP_ROLE} NOLOGIN"))

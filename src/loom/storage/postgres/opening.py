@@ -10,13 +10,13 @@ from loom.storage.postgres.settings import PostgresSettings
 from loom.storage.postgres.trial import TrialServer
 
 
-def opened(url: str, migrations: Sequence[Migration], connections_max: int) -> Database:
-    """The store in the PostgreSQL at `url`.
+def opened(url: str, migrations: Sequence[Migration], connections_max: int, replica_url: str) -> Database:
+    """The store in the PostgreSQL at `url`; reads that may lag go to `replica_url` where there is one.
 
     Raises:
         StoreError: it cannot be used; the message says what to do.
     """
-    return PostgresDatabase(url, migrations, PostgresSettings(connections_max=connections_max))
+    return PostgresDatabase(url, migrations, PostgresSettings(connections_max=connections_max, replica_url=replica_url))
 
 
 def opened_trial(folder: Path, migrations: Sequence[Migration], connections_max: int) -> Database:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,9 @@ class PostgresSettings:
         idle_timeout_s: how long a transaction may stand still before the server ends it, so
             that a process that hangs holds no lock for ever.
         migrate_wait_s: how long a start waits for another server that brings the tables up to date.
+        replica_url: a server that follows the database, for reads that may be a moment behind; empty for none.
+        replica_wait_s: how long a read waits for a connection to it before it goes to the database itself.
+        replica_rest_s: how long no read tries it once it failed.
         clock_ns: nanoseconds since 1970.
     """
 
@@ -32,4 +35,7 @@ class PostgresSettings:
     lock_timeout_s: int = 10
     idle_timeout_s: int = 30
     migrate_wait_s: int = 300
+    replica_url: str = field(default="", repr=False)
+    replica_wait_s: float = 0.5
+    replica_rest_s: float = 10.0
     clock_ns: Callable[[], int] = time.time_ns

@@ -74,8 +74,9 @@ class SqliteDatabase:
             ) from error
 
     @contextmanager
-    def transaction(self, org: str, *, write: bool) -> Generator[SqliteTransaction, None, None]:
-        """Begin a transaction on one org's rows; see `storage.interface.Database`."""
+    def transaction(self, org: str, *, write: bool, may_lag: bool = False) -> Generator[SqliteTransaction, None, None]:
+        """Begin a transaction on one org's rows; see `storage.interface.Database`. No read lags here."""
+        del may_lag
         self._check_alone()
         self._in_block.active = True
         try:
@@ -138,6 +139,9 @@ class SqliteDatabase:
                 failure = error
         if failure is not None:
             raise failure
+
+    def shared_counts(self) -> None:
+        """None: each process counts for itself, without a write for a call."""
 
     def share_wakes(self, wake: Callable[[str], None]) -> Callable[[str], None]:
         """`wake` itself: other processes look for jobs from time to time."""

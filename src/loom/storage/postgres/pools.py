@@ -1,0 +1,163 @@
+"""Connections that transactions borrow: those to the primary, and those to a replica that some reads may use."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+import psycopg
+from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout, TooManyRequests
+
+from loom.storage.interface import Raced, StoreError
+from loom.storage.postgres import dialect
+from loom.storage.postgres.adapt import adapt
+from loom.storage.postgres.connection import Connection, literal, store_error
+from loom.storage.postgres.migrations import Prepared, passes_walls
+from loom.storage.postgres.settings import PostgresSettings
+
+CLOSED = "The store is closed."
+
+Begin = Callable[[Connection], None]
+"""Begins a transaction on a connection."""
+
+_LOG = logging.getLogger(__name__)
+
+
+class Pool:
+    """Connections to one server. Safe for threads.
+
+    Args:
+        url: of the server.
+        settings: the bounds.
+        configure: makes a new connection fit for work.
+        name: shown by the server beside each connection.
+        wait_s: how long a transaction waits for a connection.
+    """
+
+    def __init__(self, url: str, settings: PostgresSettings, configure: Begin, name: str, wait_s: float) -> None:
+        self._pool = ConnectionPool(
+            url,
+            connection_class=psycopg.Connection,
+            kwargs={"autocommit": True, "connect_timeout": settings.connect_timeout_s, "application_name": name},
+            min_size=settings.connections_min,
+            max_size=settings.connections_max,
+            max_waiting=settings.waiting_max,
+            timeout=wait_s,
+            configure=configure,
+            name=name,
+            open=True,
+        )
+
+    def begun(self, begin: Begin) -> Connection:
+        """A connection with a begun transaction; `give_back` it.
+
+        A connection can have been lost while it lay in the pool, for instance when the server was
+        started anew. Nothing has run yet, so once the pool has looked through its connections it is tried again.
+
+        Raises:
+            StoreError: there is none.
+        """
+        connection = self._taken()
+        try:
+            begin(connection)
+        except psycopg.OperationalError:
+            self.give_back(connection)
+            self._pool.check()
+        else:
+            return connection
+        connection = self._taken()
+        try:
+            begin(connection)
+        except psycopg.OperationalError as error:
+            self.give_back(connection)
+            raise store_error(error) from error
+        return connection
+
+    def give_back(self, connection: Connection) -> None:
+        """End the loan."""
+        self._pool.putconn(connection)
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._pool.close()
+
+    def _taken(self) -> Connection:
+        try:
+            return self._pool.getconn()
+        except PoolTimeout:
+            raise StoreError(
+                "The database gave no connection in time: it is busy or cannot be reached. Nothing was kept; try again."
+            ) from None
+        except TooManyRequests:
+            raise StoreError("Too many calls wait for the database. Nothing was kept; try again.") from None
+        except PoolClosed:
+            raise StoreError(CLOSED) from None
+
+
+def primary(url: str, settings: PostgresSettings, prepared: Prepared) -> Pool:
+    """Connections to the server that writes."""
+
+    def configure(connection: Connection) -> None:
+        _fit(connection, settings, prepared.path, prepared.role)
+
+    return Pool(url, settings, configure, "loom", settings.connection_wait_s)
+
+
+class Replica:
+    """Connections to a server that follows the primary. One that fails is left alone for a while. Safe for threads."""
+
+    def __init__(self, settings: PostgresSettings, prepared: Prepared) -> None:
+        def configure(connection: Connection) -> None:
+            # Its login need not be the primary's.
+            role = dialect.APP_ROLE if passes_walls(connection) else None
+            _fit(connection, settings, prepared.path, role)
+
+        self._pool = Pool(settings.replica_url, settings, configure, "loom replica", settings.replica_wait_s)
+        self._rest_s = settings.replica_rest_s
+        self._mutex = threading.Lock()
+        self._rests_until_s = 0.0
+
+    def begun(self, begin: Begin) -> Connection | None:
+        """A connection with a begun transaction, for `guarded`; None when the primary is to be asked."""
+        with self._mutex:
+            if time.monotonic() < self._rests_until_s:
+                return None
+        try:
+            return self._pool.begun(begin)
+        except (StoreError, psycopg.Error) as error:
+            self._rest(error)
+            return None
+
+    @contextmanager
+    def guarded(self, connection: Connection) -> Generator[None, None, None]:
+        """What goes wrong in the block lets the replica rest, and the same work may be run again, on the primary.
+
+        Raises:
+            Raced: instead of what went wrong.
+        """
+        try:
+            yield
+        except (StoreError, Raced, psycopg.Error) as error:
+            # A replica may also end a read that stands in the way of what it follows, or lack a table made just now.
+            self._rest(error)
+            raise Raced("the replica failed") from error
+        finally:
+            self._pool.give_back(connection)
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._pool.close()
+
+    def _rest(self, error: Exception) -> None:
+        with self._mutex:
+            self._rests_until_s = time.monotonic() + self._rest_s
+        _LOG.warning("the replica failed (%s); reads go to the primary for %.1f s", type(error).__name__, self._rest_s)
+
+
+def _fit(connection: Connection, settings: PostgresSettings, path: str, role: str | None) -> None:
+    adapt(connection)
+    connection.prepared_max = dialect.PREPARED_MAX
+    connection.execute(literal(dialect.session_settings(settings, path)))
+    if role is not None:
+        connection.execute(literal(f"SET ROLE {role}"))
