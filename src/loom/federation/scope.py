@@ -1,9 +1,11 @@
 """Which repository the namespace of a call stands for, and where its issues are."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from loom.access import namespaces
 from loom.access.namespaces import Binding
+from loom.federation.legs import read
 from loom.ops.spec import Prepare
 from loom.planes.leg import CodeScope
 from loom.storage.interface import Transaction
@@ -17,14 +19,17 @@ def code_scope(prepare: Prepare, org: str, namespace: str) -> CodeScope | None:
     It is looked for in the request's org, then in the one that keeps the caller's code.
     """
     for code_org in dict.fromkeys((org, prepare.org_of(CODE, org))):
-        with prepare.read(code_org) as tx:
-            binding = namespaces.code_scope(tx, namespace)
+        binding = read(prepare, code_org, partial(namespaces.code_scope, name=namespace))
         if binding is not None:
             tracker_org = prepare.org_of(TRACKER, org)
-            with prepare.read(tracker_org) as tx:
-                tracker = next(_trackers(prepare, tx, binding), "")
+            tracker = read(prepare, tracker_org, partial(_tracker, prepare, binding))
             return CodeScope(binding.repository, code_org, namespace, tracker_org, tracker)
     return None
+
+
+def _tracker(prepare: Prepare, binding: Binding, tx: Transaction) -> str:
+    """The fittest namespace with the repository's issues; empty when there is none."""
+    return next(_trackers(prepare, tx, binding), "")
 
 
 def _trackers(prepare: Prepare, tx: Transaction, binding: Binding) -> Iterator[str]:
