@@ -22,7 +22,7 @@ from loom import compose
 from loom.storage.interface import StoreError
 from loom.storage.postgres import opened
 try:
-    opened("postgresql://u:secret@h/d", (), 4)
+    opened("postgresql://u:secret@h/d", (), 4, "")
 except StoreError as error:
     print(error)
 """
