@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from loom.storage.indexes import IndexedText, Shelf
 
@@ -19,6 +20,9 @@ WORD = "w"
 
 LEXEME_BYTES_MAX = 128
 """A longer token is indexed by its hash; a lexeme may have 2 kB at most."""
+
+TOKENS_KEPT_MAX = 32_768
+"""Tokens whose quoted form is remembered; a section that grows is made of the same ones each time."""
 
 PART_TOKENS_MAX = 8_000
 """Tokens of one part of a text: a tsvector counts places up to 16,383 and holds 1 MB."""
@@ -81,6 +85,13 @@ def distinct(tokens: Iterable[str]) -> list[str]:
 
 def lexeme(sign: str, kind: str, token: str) -> str:
     """A token as a quoted lexeme."""
+    return f"'{sign}{kind}{_told(token)}'"
+
+
+@lru_cache(maxsize=TOKENS_KEPT_MAX)
+def _told(token: str) -> str:
+    """A token as it stands between quotes; empty when nothing of it can be stored."""
+    token = clean(token)
     if len(token) * 4 > LEXEME_BYTES_MAX:
         encoded = token.encode()
         if len(encoded) > LEXEME_BYTES_MAX:
@@ -88,7 +99,7 @@ def lexeme(sign: str, kind: str, token: str) -> str:
             token = "\x01" + hashlib.blake2b(encoded, digest_size=16).hexdigest()
     if "'" in token or "\\" in token:
         token = token.replace("\\", "\\\\").replace("'", "''")
-    return f"'{sign}{kind}{token}'"
+    return token
 
 
 def phrase(sign: str, words: Sequence[str]) -> str:
@@ -98,8 +109,8 @@ def phrase(sign: str, words: Sequence[str]) -> str:
 
 def parts_of(sign: str, text: IndexedText) -> list[Part]:
     """A text's parts; one for all but very long texts, and one for an empty one."""
-    words = [lexeme(sign, WORD, token) for token in cleaned(text.words)]
-    stems = [lexeme(sign, STEM, token) for token in cleaned(text.stems)]
+    words = [f"'{sign}{WORD}{told}'" for told in map(_told, text.words) if told]
+    stems = [f"'{sign}{STEM}{told}'" for told in map(_told, text.stems) if told]
     pieces = zip_longest_pieces(list(_pieces(words, OVERLAP_TOKENS)), list(_pieces(stems, 0)))
     return [_part(word_piece, stem_piece) for word_piece, stem_piece in pieces]
 
@@ -111,6 +122,10 @@ def zip_longest_pieces(words: list[list[str]], stems: list[list[str]]) -> Iterat
 
 
 def _pieces(lexemes: list[str], overlap: int) -> Iterator[list[str]]:
+    if len(lexemes) <= PART_TOKENS_MAX and 4 * sum(map(len, lexemes)) < PART_BYTES_MAX:
+        if lexemes:
+            yield lexemes
+        return
     start = 0
     while start < len(lexemes):
         end, size = start, 0
