@@ -194,7 +194,8 @@ def build(settings: Settings) -> App:
 
 def jobs(settings: Settings) -> dict[str, Handler]:
     """What the worker does, by the kind of job."""
-    yard = code.Yard(settings.home / CODE_FOLDER, git_environment())
+    closed = (*code.SYSTEM_FOLDERS, settings.home.resolve())
+    yard = code.Yard(settings.home / CODE_FOLDER, git_environment(), closed=closed)
     return {**embedding.JOBS, **conversation.JOBS, **knowledge.JOBS, **tracker.JOBS, **code.jobs(yard, LIBRARY)}
 
 

@@ -44,6 +44,12 @@ def test_what_a_section_leaves_is_there_for_those_after_it() -> None:
     assert after.tokens <= 500
 
 
+@pytest.mark.parametrize("length", range(40, 48))
+def test_a_section_fits_into_as_many_tokens_as_it_takes(length: int) -> None:
+    [made] = packed([part("a", ["x" * length, "y"], 1000)], 1000)
+    assert packed([part("a", ["x" * length, "y"], made.tokens)], made.tokens) == [made]
+
+
 def test_shares_of_what_is_not_given() -> None:
     assert shares(1000, {"a": 0.5, "b": 0.3, "c": 0.2}, {}) == {"a": 500, "b": 300, "c": 200}
     assert shares(1000, {"a": 0.5, "b": 0.3, "c": 0.2}, {"a": 0, "x": 7}) == {"a": 0, "b": 600, "c": 400}

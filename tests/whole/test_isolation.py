@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,12 +84,34 @@ def world(tmp_path_factory: pytest.TempPathFactory, module_store: Mapping[str, s
         ids: list[str] = []
         for number, (org, space, user, session) in enumerate(itertools.product(ORGS, NAMESPACES, USERS, SESSIONS)):
             whose = {"org": org, "namespace": space, "user_id": user, "session_id": session, "agent": "writer"}
-            memory, section = f"markm{number}x", f"marks{number}x"
+            memory, section, document, turn = (f"mark{letter}{number}x" for letter in "msdt")
             made = server.call("memory.set", **whose, memory_key=f"key/{session}", value=f"shared word {memory}")
             server.call("profile.set", **whose, label=f"about {session}", value=f"shared word {section}")
+            server.call("knowledge.add", **whose, uri=f"{user}/{session}.md", text=f"shared word {document}")
+            said = [{"role": "user", "message_id": "one", "content": f"shared word {turn}"}]
+            server.call("conversation.append", **whose, title=f"about {turn}", messages=said)
             ids.append(made["memory_id"])
-            rows += [Row(memory, org, space, user, session), Row(section, org, space, user, session)]
+            rows += [Row(mark, org, space, user, session) for mark in (memory, section, document, turn)]
+        for number, (org, space) in enumerate(itertools.product(ORGS, NAMESPACES)):
+            rows += filled_scope(server, home, (org, space), number)
         yield World(server, tuple(rows), {org: minted_here(home, org, module_store) for org in ORGS}, tuple(ids))
+
+
+def filled_scope(server: Server, home: Path, where: tuple[str, str], number: int) -> list[Row]:
+    """The code and the issues of one namespace of each kind, which belong to no user."""
+    org, space = where
+    code, issue = f"markc{number}x", f"marki{number}x"
+    root = home.parent / f"{org}-{space}"
+    root.mkdir()
+    (root / "app.py").write_text(f'def {code}():\n    """Shared word."""\n    return used()\n')
+    bare = {"org": org, "agent": "writer"}
+    server.call("code.index", **bare, namespace=f"{space}-code", source=str(root), vectors=False)
+    item = {"number": 1, "title": f"TypeError shared word crash {issue}", "body": f"shared word {issue}"}
+    server.call("tracker.import", **bare, namespace=f"{space}-issues", repository=root.name, items=[item])
+    deadline = time.monotonic() + 30
+    while server.call("code.index_status", **bare, namespace=f"{space}-code")["state"] != "ready":
+        assert time.monotonic() < deadline
+    return [Row(code, org, f"{space}-code", "-", "-"), Row(issue, org, f"{space}-issues", "-", "-")]
 
 
 def minted_here(home: Path, org: str, store: Mapping[str, str]) -> str:
@@ -140,14 +163,41 @@ def reads(world: World, reach: Reach) -> Iterator[tuple[str, dict[str, Any]]]:
             yield "memory.update", {**where, "memory_key": f"key/{session}", "tags": ["x"], "if_match_sha256": "0" * 64}
     for memory_id in world.ids[:: len(world.ids) // 6]:
         yield "memory.history", {**who, "namespace": "n1", "memory_id": memory_id}
+    yield from itertools.chain.from_iterable(plane_reads(who, namespace) for namespace in NAMESPACES)
     yield "memory.export", {**who, "namespace": "n1"}
     yield "namespace.list", who
+
+
+def plane_reads(who: Mapping[str, Any], namespace: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every way to read documents, conversations, code and issues."""
+    where = {**who, "namespace": namespace}
+    asked = {"query": "shared word", "top_k": 50}
+    for scope in ({}, {"read_scope": "namespace"}):
+        yield "knowledge.search", {**where, **scope, **asked, "namespace_scope": "all_mine"}
+        yield "knowledge.list", {**where, **scope}
+        yield "conversation.search", {**where, **scope, **asked, "namespace_scope": "all_mine", "neighbours": 2}
+        yield "conversation.list", {**where, **scope}
+        yield "context.pack", {**where, **scope, "query": "shared word", "tokens_max": 8000}
+        yield "context.activate", {**where, **scope, "tokens_max": 8000}
+    for user, session in itertools.product(USERS, SESSIONS):
+        yield "knowledge.get", {**where, "uri": f"{user}/{session}.md"}
+    yield from (("conversation.get", {**where, "session": session}) for session in SESSIONS)
+    code, issues = {**who, "namespace": f"{namespace}-code"}, {**who, "namespace": f"{namespace}-issues"}
+    for op in ("search.query", "context.pack", "code.search"):
+        yield op, {**code, "query": "TypeError: shared word crash in app.py"}
+    yield "code.search", {**code, "query": "app"}
+    yield "code.symbol", {**code, "name": "used"}
+    yield "code.callers", {**code, "name": "used"}
+    yield "code.read", {**code, "path": "app.py"}
+    yield "tracker.get", {**issues, "number": 1}
+    yield "tracker.search", {**issues, **asked}
+    yield "tracker.duplicate_check", {**issues, "title": "TypeError shared word crash"}
 
 
 REACHES = st.builds(
     Reach,
     org=st.sampled_from(ORGS),
-    namespaces=st.sampled_from([None, ("n1",), ("n2",), ("n1", "n2")]),
+    namespaces=st.sampled_from([None, ("n1",), ("n2",), ("n1", "n2"), ("n1", "n1-code"), ("n2-code", "n2-issues")]),
     user=st.sampled_from([None, "u1", "u2"]),
     session=st.sampled_from([None, "s1", "s2"]),
     scope=st.sampled_from(SCOPES),

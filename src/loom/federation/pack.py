@@ -83,7 +83,7 @@ def shares(tokens_max: int, weights: Mapping[str, float], given: Mapping[str, in
 
 def _packed(part: Part, tokens_max: int) -> Packed:
     opening, closing = f"<{part.tag}>", f"</{part.tag}>"
-    room = tokens_max * CHARACTERS_A_TOKEN - len(opening) - len(closing) - 2
+    room = tokens_max * CHARACTERS_A_TOKEN - len(opening) - len(closing) - 1
     lines: list[str] = []
     for entry in part.entries:
         line = _element(entry, entry.text)

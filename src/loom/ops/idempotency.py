@@ -31,6 +31,15 @@ ON CONFLICT (org, principal, idempotency_key) DO UPDATE
 SET op = excluded.op, body_sha256 = excluded.body_sha256, answer = excluded.answer, expires_at = excluded.expires_at
 """
 
+ABOUT = """
+SELECT principal, idempotency_key, answer FROM idempotency
+WHERE org = :org AND op = :op AND replace(answer, :told, '') <> answer
+"""
+REWORD = """
+UPDATE idempotency SET answer = :answer
+WHERE org = :org AND principal = :principal AND idempotency_key = :key
+"""
+
 ANY_OVER = "SELECT 1 AS one FROM idempotency WHERE org = :org AND expires_at <= :now LIMIT 1"
 SWEEP = """
 DELETE FROM idempotency WHERE org = :org AND expires_at <= :now AND expires_at <= (
@@ -99,6 +108,15 @@ def keep(tx: Transaction, this: Attempt, answer: Mapping[str, Any], now_us: int)
         answer=json.dumps(answer),
         expires_at=now_us + KEPT_US,
     )
+
+
+def forget_titles(tx: Transaction, op: str, about: Mapping[str, str]) -> None:
+    """Empty the titles in kept answers of `op` whose fields are these: what they repeat was deleted."""
+    for row in tx.rows(ABOUT, op=op, told=json.dumps(next(iter(about.values())))):
+        answer = cast("dict[str, Any]", json.loads(str(row["answer"])))
+        if all(answer.get(name) == value for name, value in about.items()):
+            told = json.dumps(answer | {"title": ""})
+            tx.run(REWORD, principal=row["principal"], key=row["idempotency_key"], answer=told)
 
 
 def any_over(tx: Transaction, now_us: int) -> bool:

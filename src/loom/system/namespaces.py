@@ -11,6 +11,7 @@ from loom.access.caller import Caller, Role
 from loom.access.namespaces import Namespace, NamespaceKind
 from loom.errors import Conflict, Denied, NotFound, Rejected
 from loom.ledger import writes
+from loom.ops import idempotency
 from loom.ops.fields import Instant, instant
 from loom.ops.spec import IDENTITY_LENGTH_MAX, NONE, Answer, AnyOp, Context, Kind, Op, ServerRequest
 from loom.ops.text_checks import has_control
@@ -134,6 +135,8 @@ class Deleting:
             raise _missing()
         items = writes.purge_namespace(ctx.tx, request.name)
         activity.forget_namespace(ctx.tx, request.name)
+        for op in ("knowledge.add", "conversation.append"):
+            idempotency.forget_titles(ctx.tx, op, {"namespace": request.name})
         items += sum(purge(ctx.tx, request.name) for purge in self.purges)
         return DeleteAnswer(name=request.name, items_deleted=items)
 

@@ -46,6 +46,8 @@ def test_addresses_that_are_fetched(address: str, scheme: str) -> None:
         "https:///acme/app",
         "https://git.example.com/",
         "https://git.example.com/a b",
+        "https://git.example.com/acme/app.git?private_token=x",
+        "https://git.example.com/acme/app#x",
         "https://git.example.com/a\nb",
         "file://host/srv/app",
         "https://git.example.com/" + "x" * 2_000,

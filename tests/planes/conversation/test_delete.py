@@ -149,3 +149,15 @@ def test_a_deleted_namespace_leaves_nothing_of_its_conversations(core_of: CoreOf
     assert words_left(core, "plumbago", "kept") == 40
     with core.database.transaction(ORG, write=False) as tx:
         assert outbox.waiting(tx) == 0
+
+
+def test_a_kept_answer_loses_the_title_of_what_is_deleted(core: Core) -> None:
+    names = ('100%_!"gone', "100%_!stays")
+
+    def say_once(name: str) -> str:
+        messages = [{"role": "user", "content": f"Plumbago {name}"}]
+        return core.call("conversation.append", key=name, session=name, messages=messages)["title"]
+
+    assert [say_once(name) for name in names] == [f"Plumbago {name}" for name in names]
+    core.call("conversation.delete", session=names[0], whole_session=True)
+    assert [say_once(name) for name in names] == ["", f"Plumbago {names[1]}"]

@@ -320,6 +320,16 @@ def test_an_idempotency_key_gives_the_first_answer_again(core: Core) -> None:
     assert core.call("knowledge.get", uri="k")["text"] == "Two."
 
 
+def test_a_kept_answer_loses_the_title_of_what_is_deleted(core: Core) -> None:
+
+    def add_once(uri: str) -> str:
+        return core.call("knowledge.add", key=uri, uri=uri, text=f"# Plumbago {uri}")["title"]
+
+    assert [add_once("gone"), add_once("stays")] == ["Plumbago gone", "Plumbago stays"]
+    core.call("knowledge.delete", uri="gone")
+    assert [add_once("gone"), add_once("stays")] == ["", "Plumbago stays"]
+
+
 def test_a_file_of_parts_is_the_file(core: Core) -> None:
     content = ("# Big\n\n" + "The walrus sleeps on. " * 120_000).encode()
     assert len(content) > PART_BYTES_MAX

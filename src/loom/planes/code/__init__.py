@@ -16,7 +16,7 @@ from loom.planes.code.indexing import INDEX, Indexer
 from loom.planes.code.ops_index import FORGET, INDEX_OP, STATUS_OP, delete_op, forget
 from loom.planes.code.ops_read import CALLERS_OP, READ_OP, SYMBOL_OP
 from loom.planes.code.ops_search import SEARCH_OP
-from loom.planes.code.sources import Yard
+from loom.planes.code.sources import SYSTEM_FOLDERS, Yard
 from loom.storage.interface import Transaction
 
 LATE: Mapping[str, LateHandler] = {}
@@ -55,4 +55,4 @@ def purge_namespace(tx: Transaction, namespace: str) -> int:
     return forget(tx, namespace, NO_LIBRARY)
 
 
-__all__ = ["LATE", "LEG", "OPS", "SWEEPS", "Library", "Yard", "jobs", "ops", "purge_namespace"]
+__all__ = ["LATE", "LEG", "OPS", "SWEEPS", "SYSTEM_FOLDERS", "Library", "Yard", "jobs", "ops", "purge_namespace"]

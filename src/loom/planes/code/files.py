@@ -66,6 +66,11 @@ SECRET_NAMES: Final = (
     "service_account*.json",
     "client_secret*.json",
     "kubeconfig",
+    "shadow",
+    "shadow-",
+    "gshadow",
+    "gshadow-",
+    "*.keytab",
 )
 SECRET_FOLDERS: Final = frozenset({".ssh", ".aws", ".gnupg", ".azure", ".kube"})
 HARMLESS: Final = (".example", ".sample", ".template", ".dist")

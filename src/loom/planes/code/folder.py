@@ -95,8 +95,7 @@ class Folder:
                 if child.is_symlink():
                     skipped[files.LINK] += 1
                 elif child.is_dir(follow_symlinks=False):
-                    deep = path.count("/") >= DEPTH_MAX
-                    if child.name not in files.HEAVY_FOLDERS and not deep and not _ignored(path + "/", specs):
+                    if self._is_entered(path, specs):
                         waiting.append((path, specs))
                 elif child.is_file(follow_symlinks=False):
                     if _ignored(path, specs):
@@ -104,6 +103,12 @@ class Folder:
                     else:
                         with suppress(OSError):
                             yield path, child.stat(follow_symlinks=False).st_size
+
+    def _is_entered(self, path: str, specs: Sequence[_Spec]) -> bool:
+        """Whether a folder may hold text of the repository's own."""
+        if path.rpartition("/")[2] in files.HEAVY_FOLDERS or path.count("/") >= DEPTH_MAX:
+            return False
+        return not self._yard.is_closed(self._root / path) and not _ignored(path + "/", specs)
 
     def _children(self, at: str) -> list[os.DirEntry[str]]:
         try:

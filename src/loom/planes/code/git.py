@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import Final
+from urllib.parse import unquote
 
 from loom.planes.code import files
 from loom.planes.code.sources import Entry, Listing, SourceFailed, Yard
@@ -79,6 +80,8 @@ def checked(address: str, schemes: Sequence[str]) -> str:
     host, _, path = rest.partition("/") if match else rest.partition(":")
     if not path or path.startswith("-"):
         raise BadAddress("names no repository")
+    if "?" in path or "#" in path:
+        raise BadAddress("ends in a question or a mark, where keys are put; send the bare address")
     if scheme == "file":
         if host:
             raise BadAddress("a file address names no host: file:///path")
@@ -92,6 +95,12 @@ def checked(address: str, schemes: Sequence[str]) -> str:
     if user.startswith("-"):
         raise BadAddress("is not a git address")
     return scheme
+
+
+def local_path(address: str) -> Path | None:
+    """The folder of this machine that an address names, as git reads it; None for an address of another machine."""
+    match = _SCHEME.match(address)
+    return Path(unquote(address[match.end() :])) if match and match[1].lower() == "file" else None
 
 
 def is_revision(name: str) -> bool:

@@ -16,7 +16,7 @@ from typing import Final
 from loom.access import namespaces
 from loom.jobs import outbox
 from loom.jobs.handlers import Bench
-from loom.planes.code import embeds, files, store, symbols, texts
+from loom.planes.code import embeds, files, git, store, symbols, texts
 from loom.planes.code.documents import NO_LIBRARY, Library
 from loom.planes.code.extract import Extracted, extracted
 from loom.planes.code.files import Text
@@ -81,6 +81,9 @@ class Indexer:
 
     def _source(self, org: str, repository: Repository) -> Source | None:
         """The repository's files; None while they are still fetched."""
+        local = git.local_path(repository.source) if repository.source_kind == GIT else Path(repository.source)
+        if local is not None and self.yard.is_closed(local.resolve()):
+            raise SourceFailed("the folder is of Loom's own store or of the system itself, and is never read")
         if repository.source_kind != GIT:
             return Folder(Path(repository.source), self.yard)
         key = f"{org}/{repository.repository_id}"

@@ -182,7 +182,7 @@ def index(ctx: Context, request: IndexRequest) -> StatusAnswer:
     if not asked.source:
         if held is None:
             raise Rejected("source: the namespace holds no repository yet; name one", field="source")
-        if held.source_kind == FOLDER:
+        if held.source_kind == FOLDER or git.local_path(held.source) is not None:
             _check_local(ctx.caller)
         asked = Checked(held.source, held.source_kind, held.name)
     _check_namespace(tx, namespace, asked, held)

@@ -7,6 +7,9 @@ from typing import Protocol
 
 FOLDER, GIT = "folder", "git"
 
+SYSTEM_FOLDERS = (Path("/proc"), Path("/sys"), Path("/dev"))
+"""What the machine shows of itself, other processes' secrets among it."""
+
 
 class SourceFailed(Exception):
     """A repository cannot be read; the message says why and is safe to show."""
@@ -60,6 +63,7 @@ class Yard:
         files_max: how many files a repository may have in the index.
         bytes_max: how many bytes they may have.
         names_max: how many names a folder may hold, ignored ones and folders included.
+        closed: folders that are never read, nor is anything in them: the store of every org, and what is no file.
     """
 
     folder: Path
@@ -69,6 +73,11 @@ class Yard:
     files_max: int = 50_000
     bytes_max: int = 512 * 1024 * 1024
     names_max: int = 500_000
+    closed: tuple[Path, ...] = SYSTEM_FOLDERS
+
+    def is_closed(self, folder: Path) -> bool:
+        """Whether a folder, named without links, is one that is never read."""
+        return any(folder.is_relative_to(one) for one in self.closed)
 
     def check(self, files: int, total_bytes: int) -> None:
         """SourceFailed when a repository has more than it may."""

@@ -10,6 +10,7 @@ from loom.access.caller import Role
 from loom.errors import Denied, NotFound, Rejected
 from loom.jobs import outbox
 from loom.ledger import rules as reach
+from loom.ops import idempotency
 from loom.ops.spec import Answer, Context, Kind, Op, Request
 from loom.planes.conversation import fields, indexing, rules, store
 from loom.planes.conversation.fields import MessageId, SessionName, TurnId
@@ -45,6 +46,14 @@ class DeleteAnswer(Answer):
 def delete(ctx: Context, request: DeleteRequest) -> DeleteAnswer:
     """Delete what is named, with its place in the indexes."""
     check_one(request)
+    answer = deleted(ctx, request)
+    about = {"session": answer.session, "namespace": request.namespace}
+    idempotency.forget_titles(ctx.tx, "conversation.append", about)
+    return answer
+
+
+def deleted(ctx: Context, request: DeleteRequest) -> DeleteAnswer:
+    """Delete the turn, the turns or the conversation that is named."""
     if request.turn_id:
         item_id = fields.item_id_of(request.turn_id, "turn_id")
         session, _ = fields.turn_meant(ctx.tx, request.namespace, fields.reader_of(ctx, request), item_id)

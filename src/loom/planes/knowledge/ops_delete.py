@@ -7,6 +7,7 @@ from pydantic import Field
 from loom.access import namespaces
 from loom.access.caller import Role
 from loom.errors import NotFound
+from loom.ops import idempotency
 from loom.ops.spec import Answer, Context, Kind, Op, OpenRequest
 from loom.planes.knowledge import indexing, store
 from loom.planes.knowledge.fields import DocumentId, Uri, named_document, reader_of
@@ -35,6 +36,7 @@ def delete(ctx: Context, request: DeleteRequest) -> DeleteAnswer:
     # Its latest revision may be another one by now.
     document = named_document(ctx.tx, request, reader, found.shown_id, "")
     indexing.delete(ctx.tx, document)
+    idempotency.forget_titles(ctx.tx, "knowledge.add", {"document_id": document.shown_id})
     namespaces.touch(ctx.tx, document.namespace, ctx.tx.stamp())
     return DeleteAnswer(document_id=document.shown_id, uri=document.uri, revisions_deleted=document.revision)
 
