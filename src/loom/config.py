@@ -117,7 +117,9 @@ class Settings(BaseSettings):
     code_org: str = _setting("code", "Org that keeps the code plane of a server without tokens.", min_length=1)
     tracker_org: str = _setting("tracker", "Org that keeps the tracker plane of a server without tokens.", min_length=1)
     code_git_schemes: Words = _setting(
-        ("https", "ssh", "file"), "Kinds of address that code.index fetches from; `file` is for admins in any case."
+        ("https", "file"),
+        "Kinds of address that code.index fetches from: https, ssh, file. `file` is for admins in any case; with `ssh`,"
+        " writers read what the server's own key reads.",
     )
 
     synchronous: Literal["FULL", "NORMAL"] = _setting(
