@@ -22,6 +22,12 @@ REACHED = """(:any_user = 1 OR i.user_id = '-'
         OR (i.user_id = :reader AND (:any_session = 1 OR i.session_id = :session_id)))"""
 """`rules.visible`, by the session of the row's latest version."""
 
+
+def reached(rows: str) -> str:
+    """`REACHED` for the rows of another table, by the name they have in the statement."""
+    return REACHED.replace("i.", f"{rows}.")
+
+
 VERSION_REACHED = REACHED.replace("i.session_id", "v.session_id")
 """The same by the session of the version `v`."""
 

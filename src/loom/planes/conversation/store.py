@@ -4,18 +4,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
-from loom.access.caller import ReadScope
+from loom.ledger import conditions
 from loom.ledger.rules import Reader
 from loom.planes.conversation.rules import Draft
 from loom.storage.interface import Param, Row, Transaction
 
 BEFORE_ALL: Final = (1 << 63) - 1
 
-VISIBLE = """
-s.org = :org AND s.namespace IN (:namespaces)
-    AND (:any_user = 1 OR s.user_id = '-'
-        OR (s.user_id = :reader AND (:any_session = 1 OR s.session_id = :own_session)))
-"""
+VISIBLE = "s.org = :org AND s.namespace IN (:namespaces) AND " + conditions.reached("s")
 
 SESSION = """
 SELECT s.session_key, s.namespace, s.user_id, s.session_id, s.agent, s.title, s.titled, s.turn_count, s.next_seq,
@@ -198,13 +194,7 @@ def lock(tx: Transaction, namespace: str, user_id: str, session_id: str) -> None
 
 def visible_params(namespaces: Sequence[str], reader: Reader) -> Mapping[str, Param]:
     """The parameters of `VISIBLE`."""
-    return {
-        "namespaces": list(namespaces),
-        "any_user": int(reader.scope is ReadScope.NAMESPACE),
-        "any_session": int(reader.scope is not ReadScope.OWN_SESSION),
-        "reader": reader.user_id,
-        "own_session": reader.session_id,
-    }
+    return {"namespaces": list(namespaces), **conditions.reach_params(reader)}
 
 
 def exact(tx: Transaction, namespace: str, user_id: str, session_id: str) -> Session | None:

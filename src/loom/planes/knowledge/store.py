@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from loom.access.caller import ReadScope
+from loom.ledger import conditions
 from loom.ledger.rules import Reader
 from loom.planes.knowledge import rules
 from loom.planes.knowledge.chunks import Chunk
@@ -13,11 +13,7 @@ from loom.planes.knowledge.rules import Document, Revision, State
 from loom.planes.knowledge.text import Part
 from loom.storage.interface import Param, Row, Transaction, Value
 
-VISIBLE = """
-d.org = :org AND d.namespace IN (:namespaces)
-    AND (:any_user = 1 OR d.user_id = '-'
-        OR (d.user_id = :reader AND (:any_session = 1 OR d.session_id = :session_id)))
-"""
+VISIBLE = "d.org = :org AND d.namespace IN (:namespaces) AND " + conditions.reached("d")
 """What a reader may see of `knowledge_document d`; every list, read and search goes through it."""
 
 COLUMNS = """
@@ -161,13 +157,7 @@ def by_id(tx: Transaction, document_id: int) -> Document | None:
 
 def seen_params(namespaces: Sequence[str], reader: Reader) -> dict[str, Param]:
     """The parameters of `VISIBLE`."""
-    return {
-        "namespaces": list(namespaces),
-        "any_user": int(reader.scope is ReadScope.NAMESPACE),
-        "any_session": int(reader.scope is not ReadScope.OWN_SESSION),
-        "reader": reader.user_id,
-        "session_id": reader.session_id,
-    }
+    return {"namespaces": list(namespaces), **conditions.reach_params(reader)}
 
 
 def seen(tx: Transaction, namespace: str, reader: Reader, document_id: int | None, uri: str) -> Document | None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from loom.access.caller import ReadScope
+from loom.ledger import conditions
 from loom.ledger.rules import Reader
 from loom.planes.tracker import rules
 from loom.planes.tracker.rules import Content, Issue
@@ -25,13 +25,14 @@ TOTAL = """
 SELECT count(*) AS total FROM tracker_issue i
 """
 
-VISIBLE = """
-i.org = :org AND i.namespace = :namespace AND i.created_at <= :as_of
-    AND (:any_user = 1 OR i.user_id = '-'
-        OR (i.user_id = :reader AND (:any_session = 1 OR i.session_id = :session_id)))
+VISIBLE = (
+    conditions.REACHED
+    + """
+    AND i.org = :org AND i.namespace = :namespace AND i.created_at <= :as_of
     AND (:any_state = 1 OR i.state = :state) AND (:any_component = 1 OR i.component = :component)
     AND i.number <> :left_out
 """
+)
 
 SEEN = IDS + "WHERE " + VISIBLE + " AND i.item_id IN (:ids)"
 ALLOWED = IDS + "WHERE " + VISIBLE
@@ -107,14 +108,10 @@ class Filter:
 
     def params(self) -> Mapping[str, Param]:
         """The parameters of `VISIBLE`."""
-        reader = self.reader
         return {
             "namespace": self.namespace,
             "as_of": self.as_of,
-            "any_user": int(reader.scope is ReadScope.NAMESPACE),
-            "any_session": int(reader.scope is not ReadScope.OWN_SESSION),
-            "reader": reader.user_id,
-            "session_id": reader.session_id,
+            **conditions.reach_params(self.reader),
             "any_state": int(not self.state),
             "state": self.state,
             "any_component": int(not self.component),
