@@ -10,7 +10,7 @@ from loom.access import namespaces
 from loom.access.caller import ReadScope, Role
 from loom.canonical import Json
 from loom.errors import Denied, Rejected, TooLong
-from loom.ops.fields import Instant, instant, microseconds
+from loom.ops.fields import EMBEDDER, Instant, instant, microseconds
 from loom.ops.spec import Answer, Context, Kind, Op, Prepare, Request, Toolset, prepared_as
 from loom.planes.conversation import fields, indexing, rules, store
 from loom.planes.conversation.fields import MESSAGE_ID_LENGTH_MAX, ROLE_LENGTH_MAX, SPEAKER_LENGTH_MAX, SessionName
@@ -24,7 +24,6 @@ TURNS_MAX = 1_000_000
 """Turns of one conversation."""
 
 CONFLICTS_SHOWN_MAX = 100
-EMBEDDER = "embedder"
 
 
 CONTENT_SCHEMA: Mapping[str, object] = {

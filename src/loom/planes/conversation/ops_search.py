@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from loom.access import namespaces
 from loom.access.caller import Role
@@ -12,7 +12,7 @@ from loom.access.namespaces import FanOut
 from loom.canonical import Json
 from loom.errors import Rejected
 from loom.models.interface import EmbedderFailed
-from loom.ops.fields import Instant, instant, microseconds_or_none
+from loom.ops.fields import EMBEDDER, TOP_K_MAX, Instant, Query, instant, microseconds_or_none
 from loom.ops.spec import Answer, Context, Kind, Op, OpenRequest, Prepare, Toolset, prepared_as
 from loom.planes.conversation import excerpts, fields, rules, search, store
 from loom.planes.conversation.excerpts import Room
@@ -24,27 +24,16 @@ from loom.retrieval.fuse import MEANING
 from loom.storage.indexes import TextQuery, Vector
 from loom.storage.interface import Transaction
 
-QUERY_CHARACTERS_MAX = 10_000
-TOP_K_MAX = 100
 ROLES_MAX = 32
 NEIGHBOURS_MAX = 5
 NEIGHBOURS_DEFAULT = 1
-EMBEDDER, MEANING_LOST = "embedder", "meaning"
-
-
-def _not_blank(query: str) -> str:
-    used = query.strip()[:QUERY_CHARACTERS_MAX]
-    if not used:
-        raise ValueError("is blank; ask something")
-    return used
+MEANING_LOST = "meaning"
 
 
 class SearchRequest(OpenRequest):
     """What conversation.search takes."""
 
-    query: Annotated[
-        str, AfterValidator(_not_blank), Field(description="What to look for, in plain words. Nothing in it is syntax.")
-    ]
+    query: Annotated[Query, Field(description="What to look for, in plain words. Nothing in it is syntax.")]
     top_k: Annotated[int, Field(ge=1, le=TOP_K_MAX, description="At most this many hits, 1 to 100.")] = 10
     session: Annotated[
         SessionName, Field(description="Only turns of the conversation of this name; empty for every conversation.")

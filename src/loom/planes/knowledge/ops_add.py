@@ -13,7 +13,7 @@ from loom.extraction import formats, reading
 from loom.extraction.formats import Format, UnknownFormat
 from loom.extraction.reading import Extracted, TooBusy, Unreadable
 from loom.models.interface import Embedder, EmbedderFailed
-from loom.ops.fields import Tags
+from loom.ops.fields import EMBEDDER, Tags
 from loom.ops.spec import Context, Kind, Op, Prepare, Request, Toolset, prepared_as
 from loom.planes.knowledge import chunks, indexing, rules, store, text, uploads
 from loom.planes.knowledge.chunks import Chunk, Manner
@@ -28,7 +28,6 @@ AT_ONCE_MAX: Final = 64
 
 AT_ONCE_CHARACTERS_MAX: Final = 2 * AT_ONCE_MAX * chunks.CHARACTERS_MAX
 EMBED_TIMEOUT_S: Final = 10.0
-EMBEDDER: Final = "embedder"
 RETRY_AFTER_S: Final = 5.0
 MEDIA_TYPE_LENGTH_MAX: Final = 200
 TEXT_LENGTH_MAX: Final = 1_000_000

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Final, Literal, cast
 
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import BaseModel, Field
 
 from loom.access import namespaces
 from loom.access.caller import Role
 from loom.canonical import Json
 from loom.errors import NotFound
 from loom.models.interface import EmbedderFailed
-from loom.ops.fields import Tags
+from loom.ops.fields import EMBEDDER, TOP_K_MAX, Query, Tags
 from loom.ops.spec import Answer, Context, Kind, Op, OpenRequest, Prepare, Toolset, prepared_as
 from loom.planes.knowledge import rules, search
 from loom.planes.knowledge.fields import DocumentId, ReadScopeField, Uri, named_document, reader_of
@@ -20,27 +20,15 @@ from loom.planes.leg import Leg, Question, Section
 from loom.storage.indexes import Vector
 from loom.storage.interface import Transaction
 
-QUERY_CHARACTERS_MAX: Final = 10_000
-TOP_K_MAX: Final = 100
 PER_DOCUMENT: Final = 3
 EXCERPT_CHARACTERS: Final = 600
-EMBEDDER: Final = "embedder"
 WITHHELD_REASON: Final = "passages too far from the question were held back"
-
-
-def _not_blank(query: str) -> str:
-    used = query.strip()[:QUERY_CHARACTERS_MAX]
-    if not used:
-        raise ValueError("is blank; ask something")
-    return used
 
 
 class SearchRequest(OpenRequest):
     """What knowledge.search takes."""
 
-    query: Annotated[
-        str, AfterValidator(_not_blank), Field(description="What to look for, in plain words. Nothing in it is syntax.")
-    ]
+    query: Annotated[Query, Field(description="What to look for, in plain words. Nothing in it is syntax.")]
     top_k: Annotated[int, Field(ge=1, le=TOP_K_MAX, description="At most this many passages, 1 to 100.")] = 10
     per_document: Annotated[
         int, Field(ge=1, le=TOP_K_MAX, description="At most this many passages of one document.")
