@@ -35,7 +35,7 @@ clients: .venv/.checks
 	$(BIN)/pytest -m clients
 
 wheel: .venv/.checks
-	$(BIN)/python .ci/wheel.py --contract $(CONTRACT)
+	$(BIN)/python .ci/wheel.py --contract $(abspath $(CONTRACT))
 
 bench-quality: .venv/.checks
 	$(BIN)/python benchmarks/quality.py --data $(DATA)

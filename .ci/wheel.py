@@ -40,7 +40,7 @@ def main() -> int:
         with serving(program, folder) as url:
             goes_round(url)
             if contract is not None and (contract / "test_contract.py").exists():
-                run_contract(contract, url, folder)
+                run_contract(contract.resolve(), url, folder)  # the tests run in another folder
             else:
                 say("no contract tests here; left out")
     say("the wheel works alone")
