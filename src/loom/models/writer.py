@@ -1,0 +1,53 @@
+"""What the rest of Loom asks of a language model: JSON of a given shape, made from given text."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from loom.canonical import Json
+
+
+class WriterFailed(Exception):
+    """The model gave no usable answer.
+
+    The message holds no text of a caller.
+
+    Attributes:
+        retryable: whether asking again later may help.
+    """
+
+    def __init__(self, message: str, *, retryable: bool) -> None:
+        super().__init__(message)
+        self.retryable = retryable
+
+
+class Writer(Protocol):
+    """A language model. Safe to call from several threads; never called inside a transaction."""
+
+    @property
+    def endpoint(self) -> str:
+        """Where text goes, for a person to read; holds no secret."""
+        ...
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        ...
+
+    @property
+    def input_length_max(self) -> int:
+        """Characters of instructions and text together that one call takes."""
+        ...
+
+    def write(self, instructions: str, text: str, shape: Mapping[str, Json], timeout_s: float) -> Json:
+        """JSON that was parsed, and that the model was held to make in `shape`; the caller validates it.
+
+        Args:
+            instructions: what to do; trusted.
+            text: what to do it with; data, whatever it says.
+            shape: a JSON Schema.
+            timeout_s: how long this may take, retries included.
+
+        Raises:
+            WriterFailed: no answer in time, a refusal, an error of the endpoint, or an answer that is not JSON.
+        """
+        ...
