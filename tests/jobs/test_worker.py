@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 
 import pytest
@@ -127,6 +128,22 @@ def test_a_woken_org_is_served_soon(bench: Bench) -> None:
     assert seen.wait(lambda: seen.calls == [["a"]])
     assert worker.stop(WAIT_S)
     assert waiting(bench) == 0
+
+
+def test_a_job_that_waits_is_done_when_it_is_due_and_not_at_the_next_look(database: Database, clock: Clock) -> None:
+    begin_us, begin_s = clock(), time.monotonic()
+    bench = Bench(
+        database, HashingEmbedder(), lambda: begin_us + int((time.monotonic() - begin_s) * 1_000_000), tombstone_days=14
+    )
+    seen = Seen()
+    worker = made(bench, {"one": seen})
+    worker.start()
+    with database.transaction("dev", write=True) as tx:
+        outbox.enqueue(tx, "one", "a", 300_000)
+    worker.wake("dev")
+    assert seen.wait(lambda: seen.calls == [["a"]])
+    assert bench.clock_us() >= begin_us + 300_000
+    assert worker.stop()
 
 
 def test_an_org_that_nobody_woke_is_found_at_start(bench: Bench) -> None:

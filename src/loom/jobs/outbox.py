@@ -26,6 +26,10 @@ ORDER BY generation LIMIT :most
 
 ANY_DUE = "SELECT 1 AS one FROM job WHERE org = :org AND run_at <= :now AND leased_until <= :now LIMIT 1"
 
+NEXT = """
+SELECT run_at FROM job WHERE org = :org AND run_at > :now AND run_at <= :until ORDER BY run_at LIMIT 1
+"""
+
 LEASE = """
 UPDATE job SET leased_until = :until WHERE org = :org AND kind = :kind AND subject = :subject
 AND generation = :generation
@@ -72,6 +76,12 @@ def enqueue(tx: Transaction, kind: str, subject: str, delay_us: int = 0) -> None
 def due(tx: Transaction, now_us: int) -> bool:
     """Whether there is anything to take; asked in a read, so that looking costs no write."""
     return tx.row(ANY_DUE, now=now_us) is not None
+
+
+def next_at(tx: Transaction, now_us: int, until_us: int) -> int | None:
+    """When the next job becomes due, if that is after now and until then; microseconds UTC."""
+    row = tx.row(NEXT, now=now_us, until=until_us)
+    return None if row is None else cast("int", row["run_at"])
 
 
 def take(tx: Transaction, now_us: int, most: int) -> Sequence[Job]:

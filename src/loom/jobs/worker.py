@@ -31,6 +31,7 @@ ROUNDS_MAX = 64
 ORGS_MAX = 64
 """Orgs looked at in one round of polling or upkeep; the next round goes on with the others."""
 
+SECOND_US = 1_000_000
 STOP_TIMEOUT_S = 10.0
 ATTEMPTS_MAX = 4
 
@@ -86,6 +87,7 @@ class Worker:
         self._timing = timing
         self._changed = threading.Condition()
         self._woken: set[str] = set()
+        self._later_s: dict[str, float] = {}
         self._stopping = False
         self._takes_jobs = True
         self._threads: list[threading.Thread] = []
@@ -132,6 +134,7 @@ class Worker:
         for _ in range(ROUNDS_MAX):
             jobs = () if self._stopping else self._taken(org)
             if not jobs:
+                self._note_next(org)
                 return tried
             tried += len(jobs)
             for kind, group in groupby(sorted(jobs, key=_batch), key=_batch):
@@ -149,6 +152,16 @@ class Worker:
             if not outbox.due(tx, self._bench.clock_us()):
                 return ()
         return self._written(org, lambda tx: outbox.take(tx, self._bench.clock_us(), TOGETHER_MAX))
+
+    def _note_next(self, org: str) -> None:
+        """Wake for the org's next job when it becomes due, where that is sooner than the next look at every org."""
+        now_us = self._bench.clock_us()
+        with self._bench.database.transaction(org, write=False) as tx:
+            next_us = outbox.next_at(tx, now_us, now_us + int(self._timing.poll_s * SECOND_US))
+        with self._changed:
+            self._later_s.pop(org, None)
+            if next_us is not None:
+                self._later_s[org] = time.monotonic() + (next_us - now_us) / SECOND_US
 
     def _do(self, org: str, kind: str, jobs: Sequence[Job]) -> None:
         handler = self._handlers.get(kind)
@@ -189,13 +202,18 @@ class Worker:
     def _await_work(self) -> bool:
         """Wait for a woken org or a chore; False when it is time to stop."""
         with self._changed:
-            wait_s = min(chore.due_in_s() for chore in self._chores)
+            now_s = time.monotonic()
+            later_s = min(self._later_s.values(), default=float("inf")) - now_s
+            wait_s = min(later_s, *(chore.due_in_s() for chore in self._chores))
             self._changed.wait_for(lambda: self._stopping or bool(self._woken), timeout=max(0.0, wait_s))
+            self._woken |= {org for org, due_s in self._later_s.items() if due_s <= time.monotonic()}
             return not self._stopping
 
     def _take_woken(self) -> Iterable[str]:
         with self._changed:
             woken, self._woken = self._woken, set()
+            for org in woken:
+                self._later_s.pop(org, None)
         return sorted(woken)
 
     def _stopped_within(self, wait_s: float) -> bool:

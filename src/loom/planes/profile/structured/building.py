@@ -50,6 +50,19 @@ that they could read is erased.
 ENDED_TRACE: Final = "no facts are left"
 
 
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How much one build is given.
+
+    Attributes:
+        facts_max: how many facts.
+        length_max: characters of their values together, encoded.
+    """
+
+    facts_max: int = FACTS_MAX
+    length_max: int = FACTS_LENGTH_MAX
+
+
 class Outrun(Exception):
     """What a build read went on changing; it is to be tried later."""
 
@@ -73,12 +86,12 @@ class Read:
     turns_at: int | None
 
 
-def read(tx: Transaction, namespace: str, user_id: str, now_us: int) -> Read:
-    """Read a user's state and facts, in one read transaction."""
-    found = status.look(tx, namespace, user_id, now_us)
+def read(tx: Transaction, who: tuple[str, str], now_us: int, room: Room) -> Read:
+    """Read the state and the facts of a user (namespace and name), in one read transaction."""
+    found = status.look(tx, *who, now_us)
     if found.work is not Work.BUILD:
         return Read(found, (), {}, 0, None)
-    rows = ledger_facts(tx, namespace, user_id, now_us)
+    rows = ledger_facts(tx, who, now_us, room)
     held = [item for item in rows[0] if holds(item, now_us)]
     facts = [fact_of(item) for item in held]
     turns = [moment for item in rows[0] for moment in turns_of(item) if moment > now_us]
@@ -86,14 +99,14 @@ def read(tx: Transaction, namespace: str, user_id: str, now_us: int) -> Read:
     return Read(found, facts, versions, rows[1], min(turns, default=None))
 
 
-def ledger_facts(tx: Transaction, namespace: str, user_id: str, now_us: int) -> tuple[list[Item], int]:
+def ledger_facts(tx: Transaction, who: tuple[str, str], now_us: int, room: Room) -> tuple[list[Item], int]:
     """As many of the user's facts as there is room for, and how many were left out, counted up to the first."""
-    found = store.facts(tx, namespace, user_id, now_us, FACTS_MAX + 1)
+    found = store.facts(tx, *who, now_us, room.facts_max + 1)
     taken: list[Item] = []
-    room = FACTS_LENGTH_MAX
-    for item in found[:FACTS_MAX]:
-        room -= item.head.value_length
-        if room < 0:
+    left = room.length_max
+    for item in found[: room.facts_max]:
+        left -= item.head.value_length
+        if left < 0:
             break
         taken.append(item)
     return taken, int(len(taken) < len(found))
@@ -130,7 +143,7 @@ def fact_of(item: Item) -> Fact:
     )
 
 
-def build(bench: Bench, builder: Builder, org: str, who: tuple[str, str], timeout_s: float) -> None:
+def build(bench: Bench, builder: Builder, org: str, who: tuple[str, str], timeout_s: float, room: Room) -> None:
     """Build the profile of a user (`who` is namespace and user), if there is anything to do.
 
     Raises:
@@ -141,7 +154,7 @@ def build(bench: Bench, builder: Builder, org: str, who: tuple[str, str], timeou
     for turn in range(TURNS_MAX):
         now_us = bench.clock_us()
         with bench.database.transaction(org, write=False) as tx:
-            found = read(tx, *who, now_us)
+            found = read(tx, who, now_us, room)
         if found.look.work is Work.NOTHING or found.look.schema is None:
             with bench.database.transaction(org, write=True) as tx:
                 tx.run(statements.RELEASE, namespace=who[0], user_id=who[1])

@@ -17,7 +17,7 @@ from loom.jobs import outbox
 from loom.jobs.handlers import Bench, Handler, LateHandler
 from loom.ledger import derived
 from loom.planes.profile.structured import building, statements, status, store
-from loom.planes.profile.structured.building import BUILD, Outrun
+from loom.planes.profile.structured.building import BUILD, Outrun, Room
 from loom.planes.profile.structured.interface import Builder, BuildFailed
 from loom.planes.profile.structured.status import FAILURES_MAX, Work
 from loom.storage.interface import Transaction
@@ -41,6 +41,8 @@ BUSY_US: Final = 2 * 1_000_000
 SPREAD_MAX: Final = 500
 """Users that one turn asks builds for."""
 
+ALL_THE_ROOM: Final = Room()
+
 Who = tuple[str, str]
 
 log = logging.getLogger(__name__)
@@ -52,9 +54,11 @@ class Builds:
 
     Attributes:
         builder: makes the values.
+        room: how much a build is given.
     """
 
     builder: Builder
+    room: Room = ALL_THE_ROOM
 
     def __call__(self, bench: Bench, org: str, subjects: Sequence[str]) -> None:
         """Build the profiles of these users, each on its own: one that fails stops no other.
@@ -78,7 +82,7 @@ class Builds:
     def built(self, bench: Bench, org: str, who: Who) -> bool:
         """Build one profile; False when it failed and is worth another try."""
         try:
-            building.build(bench, self.builder, org, who, BUILD_TIMEOUT_S)
+            building.build(bench, self.builder, org, who, BUILD_TIMEOUT_S, self.room)
         except (BuildFailed, Outrun) as failure:
             with bench.database.transaction(org, write=True) as tx:
                 tx.run(statements.FAILED, namespace=who[0], user_id=who[1], failed_at=bench.clock_us())

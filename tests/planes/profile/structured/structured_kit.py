@@ -1,0 +1,127 @@
+"""What tests of structured profiles share: a schema, a user, builders that can be held or broken."""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fakes import Core
+from loom.canonical import Json
+from loom.jobs import outbox
+from loom.ledger import embedding
+from loom.ledger.rules import DERIVED_KEY
+from loom.planes import memory, profile
+from loom.planes.profile.structured import job
+from loom.planes.profile.structured.building import BUILD, Room
+from loom.planes.profile.structured.interface import Builder, BuildFailed, Fact, Settled
+from loom.planes.profile.structured.keyed_builder import KeyedBuilder
+
+USER = "ada"
+KEY = DERIVED_KEY
+OPS = (*memory.OPS, *profile.OPS)
+LATE = profile.LATE
+WAIT_S = 20.0
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "age": {"type": "integer"}, "diet": {"enum": ["any", "vegan"]}},
+}
+OTHER_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "age": {"type": "string"}, "city": {"type": "string"}},
+}
+
+
+@dataclass
+class TestBuilder:
+    """The keyed builder, which can be told to fail, to wait, or to pass for one whose sources are not all there is.
+
+    Attributes:
+        name: as the build's record shows it.
+        fails: whether it fails.
+        during: done inside each build, after the facts were read and before there is an answer.
+        builds: how many facts each build was given.
+    """
+
+    __test__ = False
+
+    name: str = "rules"
+    fails: bool = False
+    during: Callable[[], None] | None = None
+    builds: list[int] = field(default_factory=list[int])
+    _inner: Builder = field(default_factory=KeyedBuilder)
+
+    def build(self, schema: Mapping[str, Json], facts: Sequence[Fact], timeout_s: float) -> Mapping[str, Settled]:
+        self.builds.append(len(facts))
+        if self.during is not None:
+            self.during()
+        if self.fails:
+            raise BuildFailed("switched off")
+        return self._inner.build(schema, facts, timeout_s)
+
+
+class Gate:
+    """Holds whoever passes until it is opened."""
+
+    def __init__(self) -> None:
+        self.reached = threading.Event()
+        self.open = threading.Event()
+
+    def __call__(self) -> None:
+        self.reached.set()
+        assert self.open.wait(WAIT_S)
+
+
+def jobs_of(builder: TestBuilder, room: Room | None = None) -> dict[str, Any]:
+    """The handlers of a core with this builder."""
+    made = {**embedding.JOBS, **profile.jobs(builder)}
+    if room is not None:
+        made[BUILD] = job.Builds(builder, room)
+    return made
+
+
+def settle(core: Core) -> None:
+    """Let the debounce pass, hand on readers' wishes, and do what is due. A build that fails stays undone."""
+    core.later.flush("dev")
+    core.clock.step(seconds=2)
+    try:
+        core.drain()
+    except BuildFailed:
+        give_up(core)
+
+
+def give_up(core: Core) -> None:
+    """Strike off the builds that failed, as if their retries were over."""
+    with core.database.transaction("dev", write=True) as tx:
+        outbox.done(tx, outbox.take(tx, core.clock() + outbox.LEASE_US + 1, 500))
+
+
+def structured(core: "Core | Scene", **args: Any) -> dict[str, Any]:
+    return core.call("profile.structured", **{"user_id": USER, **args})
+
+
+def remember(core: "Core | Scene", key: str, value: Any, **args: Any) -> dict[str, Any]:
+    return core.call("memory.set", **{"memory_key": key, "value": value, "user_id": USER, **args})
+
+
+def on(core: "Core | Scene", op: str, key: str, **args: Any) -> dict[str, Any]:
+    """A memory operation on a key of the user."""
+    return core.call(f"memory.{op}", **{"memory_key": key, "user_id": USER, **args})
+
+
+@dataclass
+class Scene:
+    """A core, seen from one of its namespaces."""
+
+    core: Core
+    namespace: str
+    builder: TestBuilder
+
+    def call(self, op: str, /, **args: Any) -> dict[str, Any]:
+        return self.core.call(op, **{"namespace": self.namespace, **args})
+
+    def settle(self) -> None:
+        settle(self.core)
+
+    def step(self, **span: float) -> None:
+        self.core.clock.step(**span)
