@@ -217,6 +217,14 @@ def item_of(line: MemoryLine, head: Version) -> Item:
     )
 
 
+def check_built(line: MemoryLine, versions: Sequence[Version]) -> None:
+    """Rejected where a structured profile stands under a key that is not its own, or something else under its key."""
+    own = line.memory_key == ledger.DERIVED_KEY and line.agent == "-"
+    for version in versions:
+        if (version.attributes.memory_type == ledger.DERIVED) != own:
+            raise Rejected(f"memory_type: {ledger.DERIVED} stands under a key of its own", field="memory_type")
+
+
 def check_versions(line: MemoryLine, versions: Sequence[Version]) -> None:
     """Rejected unless the line's versions can be of one memory."""
     numbers = [version.version for version in versions]

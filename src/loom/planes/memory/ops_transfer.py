@@ -252,6 +252,7 @@ def import_memory(ctx: Context, line: MemoryLine) -> bool:
     """
     check_reached(ctx, line.namespace)
     versions = [lines.version_of(one) for one in line.versions]
+    lines.check_built(line, versions)
     lines.check_versions(line, versions)
     number = rules.version_number(line.version_text)
     item_id = ledger.item_id_of(line.memory_id) or 0

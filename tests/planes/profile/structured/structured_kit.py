@@ -96,17 +96,21 @@ def give_up(core: Core) -> None:
         outbox.done(tx, outbox.take(tx, core.clock() + outbox.LEASE_US + 1, 500))
 
 
+def with_user(args: dict[str, Any]) -> dict[str, Any]:
+    return {"user_id": USER, **args}
+
+
 def structured(core: "Core | Scene", **args: Any) -> dict[str, Any]:
-    return core.call("profile.structured", **{"user_id": USER, **args})
+    return core.call("profile.structured", **with_user(args))
 
 
 def remember(core: "Core | Scene", key: str, value: Any, **args: Any) -> dict[str, Any]:
-    return core.call("memory.set", **{"memory_key": key, "value": value, "user_id": USER, **args})
+    return core.call("memory.set", memory_key=key, value=value, **with_user(args))
 
 
 def on(core: "Core | Scene", op: str, key: str, **args: Any) -> dict[str, Any]:
     """A memory operation on a key of the user."""
-    return core.call(f"memory.{op}", **{"memory_key": key, "user_id": USER, **args})
+    return core.call(f"memory.{op}", memory_key=key, **with_user(args))
 
 
 @dataclass
@@ -118,7 +122,8 @@ class Scene:
     builder: TestBuilder
 
     def call(self, op: str, /, **args: Any) -> dict[str, Any]:
-        return self.core.call(op, **{"namespace": self.namespace, **args})
+        known: dict[str, Any] = {"namespace": self.namespace, **args}
+        return self.core.call(op, **known)
 
     def settle(self) -> None:
         settle(self.core)

@@ -212,6 +212,8 @@ def write(
         return False
     item, _ = store.held(tx, namespace, user_id)
     if is_other(found.look.item, item):
+        # Whoever asked for a build did not know what was done to the row since.
+        tx.run(statements.UNWANT, namespace=namespace, user_id=user_id)
         return False
     if found.look.work is Work.END and item is not None and not item.pinned and not item.lock_mode:
         writes.tombstone(tx, item, ENDED_TRACE)

@@ -128,6 +128,8 @@ INSERT INTO derived_user (org, namespace, user_id, changes, waiting_since, read_
 VALUES (:org, :namespace, :user_id, 0, 0, 0, 0, 1, 0, 0)
 ON CONFLICT (org, namespace, user_id) DO UPDATE SET wanted = 1, failures = 0
 """
+UNWANT = "UPDATE derived_user SET wanted = 0 WHERE org = :org AND namespace = :namespace AND user_id = :user_id"
+
 RELEASE = """
 UPDATE derived_user SET building_until = 0 WHERE org = :org AND namespace = :namespace AND user_id = :user_id
 """
