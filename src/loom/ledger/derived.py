@@ -112,9 +112,9 @@ def is_fact(item: Item | None) -> bool:
 def hold(tx: Transaction, namespace: str, user_id: str) -> None:
     """Keep builds of the user's derived row from being written, and erasures out of it, until the transaction ends.
 
-    Taken before the user's row of `derived_user` and before the derived row's key, by both.
+    Held after the key of a fact, and before the rows of the namespace and of the user, by everybody who holds them.
     """
-    tx.lock("derived", namespace, user_id)
+    store.lock(tx, place_of(namespace, user_id), DERIVED_KEY)
 
 
 def changed(tx: Transaction, before: Item | None, after: Item, stamp: int) -> None:
@@ -164,7 +164,7 @@ class Tainted:
 
 
 def tainted(tx: Transaction, fact: Item, number: int | None) -> Tainted | None:
-    """The derived row of the fact's user, if versions of it may tell what the fact said; its key is locked then.
+    """The derived row of the fact's user, if versions of it may tell what the fact said. The user is held.
 
     A version whose build named its sources exactly is left alone where the fact is not among them. Of any other
     that was built while the fact could be read, nothing is trusted.
@@ -174,11 +174,7 @@ def tainted(tx: Transaction, fact: Item, number: int | None) -> Tainted | None:
         fact: the row that is erased.
         number: the one version that is; None for every one.
     """
-    place = place_of(fact.place.namespace, fact.place.user_id)
-    if store.exact(tx, place, DERIVED_KEY) is None:
-        return None
-    store.lock(tx, place, DERIVED_KEY)
-    item = store.exact(tx, place, DERIVED_KEY)
+    item = store.exact(tx, place_of(fact.place.namespace, fact.place.user_id), DERIVED_KEY)
     if item is None or not item.is_derived:
         return None
     which = _which(fact, number)

@@ -228,7 +228,9 @@ def _left_derived(tx: Transaction, item: Item, after: Item | None, number: int |
     # A build that is about to be written waits for this transaction, or this one for it.
     derived.hold(tx, item.place.namespace, item.place.user_id)
     if after is not None:
-        derived.changed(tx, item, after, tx.stamp())
+        stamp = tx.stamp()
+        namespaces.touch(tx, item.place.namespace, stamp)
+        derived.changed(tx, item, after, stamp)
     found = derived.tainted(tx, item, number)
     if found is None:
         return

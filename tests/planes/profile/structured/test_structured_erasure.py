@@ -1,6 +1,4 @@
-"""What is taken away from a user's memories leaves their profile, its history and its evidence, and no build brings it
-back.
-"""
+"""What is taken away from a user's memories leaves their profile, and no build brings it back."""
 
 from typing import Any
 

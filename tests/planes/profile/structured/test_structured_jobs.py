@@ -1,11 +1,10 @@
-"""When profiles are built: a burst makes one build, a failing builder is tried a bounded number of times, two workers
-make one build at a time, and a new schema reaches everybody.
-"""
+"""When profiles are built: once for a burst, a bounded number of times in vain, one at a time, for everybody."""
 
 import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -320,7 +319,9 @@ def test_writers_and_builders_at_once_end_with_the_last_word(core: Core) -> None
 
     def build() -> None:
         while not stop.is_set():
-            core.jobs[BUILD](core.bench, "dev", [SUBJECT])
+            # Facts that are taken away faster than they are built of have the build tried again later.
+            with suppress(BuildFailed):
+                core.jobs[BUILD](core.bench, "dev", [SUBJECT])
 
     def write(agent: str) -> None:
         for number in range(8):

@@ -7,9 +7,11 @@ where nothing that was read has been taken away since.
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final, cast
 
+from loom.access import namespaces
 from loom.canonical import Json, encoded
 from loom.jobs import outbox
 from loom.jobs.handlers import Bench
@@ -22,7 +24,7 @@ from loom.planes.profile.structured.schema import Misfit, Schema
 from loom.planes.profile.structured.status import Look, Work
 from loom.planes.profile.structured.store import Build
 from loom.retrieval import values
-from loom.storage.interface import Transaction
+from loom.storage.interface import Raced, Transaction
 
 BUILD: Final = "profile.build"
 """The job that builds; its subjects are `derived.subject_of`."""
@@ -163,7 +165,7 @@ def build(bench: Bench, builder: Builder, org: str, who: tuple[str, str], timeou
         if found.facts:
             settled = builder.build(found.look.schema.document, found.facts, max(0.0, until_s - time.monotonic()))
         made = fitting(found.look.schema, settled, found)
-        with bench.database.transaction(org, write=True) as tx:
+        with suppress(Raced), bench.database.transaction(org, write=True) as tx:
             if write(tx, who, found, made, builder.name, last=turn == TURNS_MAX - 1):
                 return
         if time.monotonic() >= until_s:
@@ -200,9 +202,9 @@ def write(
     """
     namespace, user_id = who
     derived.hold(tx, namespace, user_id)
+    namespaces.touch(tx, namespace, tx.stamp())
     tx.run(statements.RELEASE, namespace=namespace, user_id=user_id)
     place = derived.place_of(namespace, user_id)
-    ledger.lock(tx, place, DERIVED_KEY)
     now = store.user(tx, namespace, user_id)
     schema = store.latest_schema(tx, namespace)
     if schema is None or found.look.stored is None or schema.version != found.look.stored.version:
