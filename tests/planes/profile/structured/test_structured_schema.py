@@ -214,7 +214,8 @@ def test_a_refused_schema_changes_nothing(core: Core) -> None:
     for document, _ in WRONG.values():
         with pytest.raises(Rejected):
             core.call("profile.schema_set", json_schema=document)
-    for value in ([], "x", None, 3):
+    wrong: list[Any] = [[], "x", None, 3]
+    for value in wrong:
         with pytest.raises(Rejected):
             core.call("profile.schema_set", json_schema=value)
     with pytest.raises(Rejected):
