@@ -18,7 +18,7 @@ from loom.jobs.handlers import Bench
 from loom.ledger import derived, writes
 from loom.ledger import store as ledger
 from loom.ledger.rules import DERIVED, DERIVED_KEY, READ_ONLY, Attributes, Item, draft, item_id_of
-from loom.planes.profile.structured import statements, status, store
+from loom.planes.profile.structured import queries, status, store
 from loom.planes.profile.structured.interface import Builder, BuildFailed, Fact, Settled, Source
 from loom.planes.profile.structured.schema import Misfit, Schema
 from loom.planes.profile.structured.status import Look, Work
@@ -159,7 +159,7 @@ def build(bench: Bench, builder: Builder, org: str, who: tuple[str, str], timeou
             found = read(tx, who, now_us, room)
         if found.look.work is Work.NOTHING or found.look.schema is None:
             with bench.database.transaction(org, write=True) as tx:
-                tx.run(statements.RELEASE, namespace=who[0], user_id=who[1])
+                tx.run(queries.RELEASE, namespace=who[0], user_id=who[1])
             return
         settled: Mapping[str, Settled] = {}
         if found.facts:
@@ -203,7 +203,7 @@ def write(
     namespace, user_id = who
     derived.hold(tx, namespace, user_id)
     namespaces.touch(tx, namespace, tx.stamp())
-    tx.run(statements.RELEASE, namespace=namespace, user_id=user_id)
+    tx.run(queries.RELEASE, namespace=namespace, user_id=user_id)
     place = derived.place_of(namespace, user_id)
     now = store.user(tx, namespace, user_id)
     schema = store.latest_schema(tx, namespace)
@@ -215,11 +215,11 @@ def write(
     item, _ = store.held(tx, namespace, user_id)
     if is_other(found.look.item, item):
         # Whoever asked for a build did not know what was done to the row since.
-        tx.run(statements.UNWANT, namespace=namespace, user_id=user_id)
+        tx.run(queries.UNWANT, namespace=namespace, user_id=user_id)
         return False
     if found.look.work is Work.END and item is not None and not item.pinned and not item.lock_mode:
         writes.tombstone(tx, item, ENDED_TRACE)
-        tx.run(statements.BUILT, namespace=namespace, user_id=user_id, read_at=found.look.now_us)
+        tx.run(queries.BUILT, namespace=namespace, user_id=user_id, read_at=found.look.now_us)
         return True
     if ledger.exact(tx, place, DERIVED_KEY) is not None and item is None:
         raise BuildFailed("a memory has the profile's key")
@@ -234,7 +234,7 @@ def write(
         turns_at=found.turns_at,
     )
     store.put_build(tx, written, done, [*columns(found, made)])
-    tx.run(statements.BUILT, namespace=namespace, user_id=user_id, read_at=found.look.now_us)
+    tx.run(queries.BUILT, namespace=namespace, user_id=user_id, read_at=found.look.now_us)
     if found.turns_at is not None and not now.waiting_since:
         delay_us = max(1, found.turns_at - found.look.now_us)
         outbox.enqueue(tx, BUILD, derived.subject_of(namespace, user_id), delay_us)

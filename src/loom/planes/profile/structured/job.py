@@ -16,7 +16,7 @@ from loom.canonical import Json, encoded
 from loom.jobs import outbox
 from loom.jobs.handlers import Bench, Handler, LateHandler
 from loom.ledger import derived
-from loom.planes.profile.structured import building, statements, status, store
+from loom.planes.profile.structured import building, queries, status, store
 from loom.planes.profile.structured.building import BUILD, Outrun, Room
 from loom.planes.profile.structured.interface import Builder, BuildFailed
 from loom.planes.profile.structured.status import FAILURES_MAX, Work
@@ -74,7 +74,7 @@ class Builds:
         if waiting:
             with bench.database.transaction(org, write=True) as tx:
                 for namespace, user_id in waiting:
-                    tx.run(statements.RELEASE, namespace=namespace, user_id=user_id)
+                    tx.run(queries.RELEASE, namespace=namespace, user_id=user_id)
                     outbox.enqueue(tx, BUILD, derived.subject_of(namespace, user_id))
         if retry:
             raise BuildFailed("a profile could not be built; it is tried again")
@@ -85,7 +85,7 @@ class Builds:
             building.build(bench, self.builder, org, who, BUILD_TIMEOUT_S, self.room)
         except (BuildFailed, Outrun) as failure:
             with bench.database.transaction(org, write=True) as tx:
-                tx.run(statements.FAILED, namespace=who[0], user_id=who[1], failed_at=bench.clock_us())
+                tx.run(queries.FAILED, namespace=who[0], user_id=who[1], failed_at=bench.clock_us())
                 failures = store.user(tx, *who).failures
             log.warning("a structured profile was not built (%s, time %d)", type(failure).__name__, failures)
             return failures >= FAILURES_MAX
@@ -103,7 +103,7 @@ def claimed(bench: Bench, org: str, users: Sequence[Who]) -> list[Who]:
     with bench.database.transaction(org, write=True) as tx:
         # In order, as everywhere that many rows change, so that two jobs never wait for each other.
         for who in sorted(wanting):
-            if tx.run(statements.CLAIM, namespace=who[0], user_id=who[1], now=now_us, until=now_us + LEASE_US):
+            if tx.run(queries.CLAIM, namespace=who[0], user_id=who[1], now=now_us, until=now_us + LEASE_US):
                 mine.append(who)
             else:
                 outbox.enqueue(tx, BUILD, derived.subject_of(*who), BUSY_US)

@@ -6,7 +6,7 @@ from typing import cast
 
 from loom.ledger import store
 from loom.ledger.rules import DERIVED_KEY, LIVE, NORMAL, Item
-from loom.planes.profile.structured import statements
+from loom.planes.profile.structured import queries
 from loom.storage.interface import Row, Transaction
 
 
@@ -92,7 +92,7 @@ class StoredSource:
 
 def schemas(tx: Transaction, namespace: str, most: int, before: int = store.BEFORE_ALL) -> list[StoredSchema]:
     """Versions of the namespace's schema, the latest first."""
-    return [_schema(row) for row in tx.rows(statements.SCHEMAS, namespace=namespace, most=most, before=before)]
+    return [_schema(row) for row in tx.rows(queries.SCHEMAS, namespace=namespace, most=most, before=before)]
 
 
 def latest_schema(tx: Transaction, namespace: str) -> StoredSchema | None:
@@ -103,14 +103,14 @@ def latest_schema(tx: Transaction, namespace: str) -> StoredSchema | None:
 
 def schema_version(tx: Transaction, namespace: str, version: int) -> StoredSchema | None:
     """One version of it."""
-    row = tx.row(statements.SCHEMA, namespace=namespace, version=version)
+    row = tx.row(queries.SCHEMA, namespace=namespace, version=version)
     return None if row is None else _schema(row)
 
 
 def put_schema(tx: Transaction, namespace: str, made: StoredSchema) -> None:
     """Add a version."""
     tx.run(
-        statements.PUT_SCHEMA,
+        queries.PUT_SCHEMA,
         namespace=namespace,
         version=made.version,
         definition=made.text,
@@ -122,7 +122,7 @@ def put_schema(tx: Transaction, namespace: str, made: StoredSchema) -> None:
 
 def user(tx: Transaction, namespace: str, user_id: str) -> User:
     """What is known of a user."""
-    row = tx.row(statements.USER, namespace=namespace, user_id=user_id)
+    row = tx.row(queries.USER, namespace=namespace, user_id=user_id)
     if row is None:
         return User()
     return User(
@@ -138,7 +138,7 @@ def user(tx: Transaction, namespace: str, user_id: str) -> User:
 
 def held(tx: Transaction, namespace: str, user_id: str) -> tuple[Item | None, Build | None]:
     """The row that holds the user's profile, whatever became of it, and the build its latest version is of."""
-    row = tx.row(statements.HELD, namespace=namespace, user_id=user_id, memory_key=DERIVED_KEY)
+    row = tx.row(queries.HELD, namespace=namespace, user_id=user_id, memory_key=DERIVED_KEY)
     if row is None:
         return None, None
     return store.item_of(row), None if row["built_at"] is None else _build(row)
@@ -146,7 +146,7 @@ def held(tx: Transaction, namespace: str, user_id: str) -> tuple[Item | None, Bu
 
 def last_build(tx: Transaction, item_id: int) -> Build | None:
     """The row's latest build."""
-    row = tx.row(statements.LAST_BUILD, item_id=item_id)
+    row = tx.row(queries.LAST_BUILD, item_id=item_id)
     if row is None:
         return None
     return Build(cast("int", row["built_at"]), cast("int", row["changes"]), cast("int", row["schema_version"]))
@@ -154,7 +154,7 @@ def last_build(tx: Transaction, item_id: int) -> Build | None:
 
 def facts_now(tx: Transaction, namespace: str, user_id: str, since_us: int, now_us: int) -> tuple[bool, bool]:
     """Whether the user has facts, and whether one expired since a moment and was not ended yet."""
-    row = cast("Row", tx.row(statements.FACTS_NOW, namespace=namespace, user_id=user_id, since=since_us, now=now_us))
+    row = cast("Row", tx.row(queries.FACTS_NOW, namespace=namespace, user_id=user_id, since=since_us, now=now_us))
     return bool(row["present"]), bool(row["turned"])
 
 
@@ -162,22 +162,22 @@ def facts(tx: Transaction, namespace: str, user_id: str, now_us: int, most: int)
     """The user's facts, the last written first."""
     return [
         store.item_of(row)
-        for row in tx.rows(statements.FACTS, namespace=namespace, user_id=user_id, now=now_us, most=most)
+        for row in tx.rows(queries.FACTS, namespace=namespace, user_id=user_id, now=now_us, most=most)
     ]
 
 
 def users(tx: Transaction, namespace: str, after: str, most: int, only: Sequence[str] | None = None) -> list[str]:
     """Users of the namespace who have facts, in the engine's order of names; `only` these, or None for all."""
     every, named = int(only is None), list(only or ("",))
-    rows = tx.rows(statements.USERS, namespace=namespace, after=after, most=most, every=every, users=named)
+    rows = tx.rows(queries.USERS, namespace=namespace, after=after, most=most, every=every, users=named)
     return [cast("str", row["user_id"]) for row in rows]
 
 
 def put_build(tx: Transaction, item: Item, build: Build, sources: Sequence[Mapping[str, str | int]]) -> None:
-    """Keep what a build read; a source has the columns of `statements.PUT_SOURCE` that say which, and where."""
+    """Keep what a build read; a source has the columns of `queries.PUT_SOURCE` that say which, and where."""
     own = {"item_id": item.item_id, "built_at": build.built_at, "namespace": item.place.namespace}
     tx.run(
-        statements.PUT_BUILD,
+        queries.PUT_BUILD,
         **own,
         changes=build.changes,
         schema_version=build.schema_version,
@@ -186,14 +186,12 @@ def put_build(tx: Transaction, item: Item, build: Build, sources: Sequence[Mappi
         unserved=build.unserved,
         turns_at=build.turns_at,
     )
-    tx.run_many(statements.PUT_SOURCE, [{**own, **source} for source in sources])
+    tx.run_many(queries.PUT_SOURCE, [{**own, **source} for source in sources])
 
 
 def sources(tx: Transaction, item: Item, built_at: int, now_us: int, only: str = "") -> list[StoredSource]:
     """Where the build's values come from; of all properties, or of one."""
-    rows = tx.rows(
-        statements.SOURCES, item_id=item.item_id, built_at=built_at, any_property=int(not only), property=only
-    )
+    rows = tx.rows(queries.SOURCES, item_id=item.item_id, built_at=built_at, any_property=int(not only), property=only)
     return [_source(row, now_us) for row in rows]
 
 
@@ -201,7 +199,7 @@ def lost(tx: Transaction, item: Item, built_at: int, now_us: int) -> set[str]:
     """Properties that come from a memory which is served no more."""
     return {
         cast("str", row["property"])
-        for row in tx.rows(statements.LOST, item_id=item.item_id, built_at=built_at, now=now_us)
+        for row in tx.rows(queries.LOST, item_id=item.item_id, built_at=built_at, now=now_us)
     }
 
 
@@ -209,7 +207,7 @@ def unchanged(tx: Transaction, read: Mapping[int, int]) -> bool:
     """Whether every row is still a fact, in the version that was read: by id."""
     if not read:
         return True
-    rows = tx.rows(statements.HEADS, ids=list(read))
+    rows = tx.rows(queries.HEADS, ids=list(read))
     return {row["item_id"]: row["version"] for row in rows if row["served"]} == read
 
 
@@ -217,8 +215,8 @@ def still_said(tx: Transaction, read: Mapping[int, int]) -> bool:
     """Whether every row is still a fact, and what was read of it is not erased: it may have been written anew."""
     if not read:
         return True
-    served = {row["item_id"] for row in tx.rows(statements.HEADS, ids=list(read)) if row["served"]}
-    said = {row["item_id"] for row in tx.rows(statements.STILL_SAID, ids=list(read), versions=list(read.values()))}
+    served = {row["item_id"] for row in tx.rows(queries.HEADS, ids=list(read)) if row["served"]}
+    said = {row["item_id"] for row in tx.rows(queries.STILL_SAID, ids=list(read), versions=list(read.values()))}
     return served == set(read) and said == set(read)
 
 
@@ -226,12 +224,12 @@ def ask(tx: Transaction, kind: str, subjects: Sequence[str], now_us: int) -> Non
     """Enqueue jobs that are due at once, except for subjects that have one due or under way."""
     stamp = tx.stamp()
     wanted = [{"kind": kind, "subject": subject, "generation": stamp, "now": now_us} for subject in sorted(subjects)]
-    tx.run_many(statements.ASK_ONCE, wanted)
+    tx.run_many(queries.ASK_ONCE, wanted)
 
 
 def purge_namespace(tx: Transaction, namespace: str) -> int:
     """Remove all that is kept of a namespace; no item of its own goes with it."""
-    for sql in statements.PURGES:
+    for sql in queries.PURGES:
         tx.run(sql, namespace=namespace)
     return 0
 
