@@ -29,6 +29,8 @@ from loom.models import sources
 from loom.models.hashing import HashingEmbedder
 from loom.models.interface import Embedder
 from loom.models.onnx import OnnxEmbedder
+from loom.models.openai_style import Endpoint, OpenAiStyle
+from loom.models.writer import Writer
 from loom.ops.dispatch import Dispatcher
 from loom.ops.ratelimit import PerMinute, RateLimit, SharedPerMinute
 from loom.ops.registry import Registry
@@ -156,14 +158,42 @@ def embedder(settings: Settings) -> Embedder:
         raise StoreError(str(error)) from error
 
 
+def writer(settings: Settings) -> Writer | None:
+    """The language model that the settings name, not called yet; None when they name none.
+
+    Raises:
+        StoreError: they name half of one.
+    """
+    if not settings.writer_url and not settings.writer_model:
+        return None
+    if not settings.writer_url or not settings.writer_model:
+        missing = "writer_model (LOOM_WRITER_MODEL)" if settings.writer_url else "writer_url (LOOM_WRITER_URL)"
+        raise StoreError(f"setting {missing}: a language model needs both its endpoint and its name; set this one too")
+    if settings.writer_output_tokens_max * 2 > settings.writer_context_tokens:
+        raise StoreError(
+            "setting writer_output_tokens_max (LOOM_WRITER_OUTPUT_TOKENS_MAX): is over half of writer_context_tokens"
+        )
+    return OpenAiStyle(
+        Endpoint(
+            url=settings.writer_url,
+            model=settings.writer_model,
+            api_key=settings.writer_api_key,
+            timeout_s=settings.writer_timeout_s,
+            context_tokens=settings.writer_context_tokens,
+            output_tokens_max=settings.writer_output_tokens_max,
+        )
+    )
+
+
 def build(settings: Settings) -> App:
     """A server on the store of `settings.home`; not started.
 
     Raises:
         StoreError: the store or the model's files cannot be used.
     """
+    language_model = writer(settings)
     store, model = database(settings), embedder(settings)
-    bench = Bench(store, model, clock_us, settings.tombstone_days)
+    bench = Bench(store, model, clock_us, settings.tombstone_days, language_model)
     late = LateQueue(bench, {name: handler for part in (*PLANES, system) for name, handler in part.LATE.items()})
     sweeps = [sweep for part in (*PLANES, system) for sweep in part.SWEEPS]
     worker = Worker(bench, jobs(settings), sweeps, late)
@@ -173,6 +203,7 @@ def build(settings: Settings) -> App:
         registry=ops,
         database=store,
         embedder=model,
+        writer=language_model,
         install=install(settings),
         rate_limit=rate_limit(settings, store),
         clock_us=clock_us,
