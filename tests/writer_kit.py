@@ -2,7 +2,7 @@
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -71,6 +71,16 @@ def refuses(status: int, *, retry_after: str = "", **error: Any) -> Reply:
     """The endpoint answers with an error."""
     headers = {"Retry-After": retry_after} if retry_after else {}
     return Reply(status, json.dumps({"error": {"message": "no", **error}}).encode(), headers)
+
+
+def always(reply: Reply) -> Say:
+    """One reply for all requests."""
+
+    def say(got: Received) -> Reply:
+        del got
+        return reply
+
+    return say
 
 
 class ScriptedEndpoint:
@@ -144,7 +154,7 @@ class ScriptedEndpoint:
 
 
 @contextmanager
-def scripted(*script: Reply | Say, say: Say | None = None) -> Iterator[ScriptedEndpoint]:
+def scripted(*script: Reply | Say, say: Say | None = None) -> Generator[ScriptedEndpoint]:
     """A running endpoint."""
     made = ScriptedEndpoint(script, say)
     made.start()

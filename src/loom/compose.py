@@ -55,7 +55,13 @@ PLANES = (memory, profile, knowledge, conversation, tracker, code)
 LIBRARY = code.Library(knowledge.keep_text, knowledge.forget_text)
 """A repository's documents are kept with the others of its namespace."""
 
-PURGES = (conversation.purge_namespace, knowledge.purge_namespace, tracker.purge_namespace, code.purge_namespace)
+PURGES = (
+    memory.purge_namespace,
+    conversation.purge_namespace,
+    knowledge.purge_namespace,
+    tracker.purge_namespace,
+    code.purge_namespace,
+)
 """What namespace.delete has the planes do that keep rows of their own."""
 
 log = logging.getLogger(__name__)
@@ -196,7 +202,7 @@ def build(settings: Settings) -> App:
     bench = Bench(store, model, clock_us, settings.tombstone_days, language_model)
     late = LateQueue(bench, {name: handler for part in (*PLANES, system) for name, handler in part.LATE.items()})
     sweeps = [sweep for part in (*PLANES, system) for sweep in part.SWEEPS]
-    worker = Worker(bench, jobs(settings), sweeps, late)
+    worker = Worker(bench, jobs(settings), sweeps, late, slow=memory.SLOW)
     lifecycle, metrics, pool = Lifecycle(), Metrics(), ThreadPoolExecutor(LEG_THREADS, "loom-leg")
     ops = registry()
     dispatcher = Dispatcher(
@@ -227,7 +233,14 @@ def jobs(settings: Settings) -> dict[str, Handler]:
     """What the worker does, by the kind of job."""
     closed = (*code.SYSTEM_FOLDERS, settings.home.resolve())
     yard = code.Yard(settings.home / CODE_FOLDER, git_environment(), closed=closed)
-    return {**embedding.JOBS, **conversation.JOBS, **knowledge.JOBS, **tracker.JOBS, **code.jobs(yard, LIBRARY)}
+    return {
+        **embedding.JOBS,
+        **memory.JOBS,
+        **conversation.JOBS,
+        **knowledge.JOBS,
+        **tracker.JOBS,
+        **code.jobs(yard, LIBRARY),
+    }
 
 
 def install(settings: Settings) -> Install:

@@ -16,7 +16,7 @@ import pytest
 from loom.canonical import Json
 from loom.models.openai_style import CALLS_AT_ONCE_MAX, RESPONSE_BYTES_MAX, OpenAiStyle
 from loom.models.writer import Writer, WriterFailed
-from writer_kit import KEY, Received, Reply, ScriptedEndpoint, completion, refuses, says, scripted, writer_at
+from writer_kit import KEY, Received, Reply, ScriptedEndpoint, always, completion, refuses, says, scripted, writer_at
 
 SHAPE: dict[str, Json] = {
     "type": "object",
@@ -79,7 +79,7 @@ def test_formats_that_are_refused_are_not_tried_again(
     endpoint: ScriptedEndpoint, writer: OpenAiStyle, status: int
 ) -> None:
     endpoint.script += [refuses(status), refuses(status), completion(f"Here it is:\n```json\n{json.dumps(ADA)}\n```")]
-    endpoint.say = lambda _got: says(ADA)
+    endpoint.say = always(says(ADA))
     assert asked(writer) == ADA
     assert formats(endpoint) == ["json_schema", "json_object", "text"]
     assert '"additionalProperties":false' in endpoint.received[2].system
@@ -214,7 +214,7 @@ def test_a_wait_that_is_too_long_is_not_begun(endpoint: ScriptedEndpoint, writer
 
 
 def test_retries_are_bounded(endpoint: ScriptedEndpoint, writer: OpenAiStyle) -> None:
-    endpoint.say = lambda _got: refuses(500, retry_after="0", message=SECRET_TEXT)
+    endpoint.say = always(refuses(500, retry_after="0", message=SECRET_TEXT))
     assert failed(writer).retryable
     assert len(endpoint.received) == 4
 
@@ -256,7 +256,7 @@ def test_a_huge_error_is_cut(endpoint: ScriptedEndpoint, writer: OpenAiStyle) ->
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 def test_no_text_follows_a_redirect(endpoint: ScriptedEndpoint, writer: OpenAiStyle, status: int) -> None:
-    with scripted(say=lambda _got: says(ADA)) as other:
+    with scripted(say=always(says(ADA))) as other:
         endpoint.script.append(
             Reply(status=status, headers={"Location": f"{other.url}/chat/completions?{SECRET_TEXT}"})
         )
@@ -268,7 +268,7 @@ def test_the_environment_names_no_proxy(
     endpoint: ScriptedEndpoint, writer: OpenAiStyle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     endpoint.script.append(says(ADA))
-    with scripted(say=lambda _got: refuses(502)) as proxy:
+    with scripted(say=always(refuses(502))) as proxy:
         for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
             monkeypatch.setenv(name, proxy.url)
         monkeypatch.delenv("NO_PROXY", raising=False)
@@ -307,8 +307,8 @@ def test_calls_of_several_threads(endpoint: ScriptedEndpoint, writer: OpenAiStyl
     endpoint.say = echo
     texts = [f"text {number}" for number in range(40)]
     with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda text: writer.write("Do it.", text, SHAPE, 10.0), texts))
-    assert answers == [{"name": text} for text in texts]
+        busy = [pool.submit(writer.write, "Do it.", text, SHAPE, 10.0) for text in texts]
+    assert [one.result() for one in busy] == [{"name": text} for text in texts]
 
 
 def test_a_call_too_many_is_told_so(endpoint: ScriptedEndpoint, writer: OpenAiStyle) -> None:

@@ -98,7 +98,7 @@ def test_what_cannot_be_said_exactly(free: dict[str, Any]) -> None:
     assert not strict({"type": "object", "properties": {"a": free}}).exact
 
 
-schemas = st.recursive(
+schemas: st.SearchStrategy[Any] = st.recursive(
     st.fixed_dictionaries(
         {},
         optional={

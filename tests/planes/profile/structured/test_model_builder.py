@@ -11,7 +11,7 @@ from loom.canonical import Json
 from loom.planes.profile.structured.interface import Builder, BuildFailed, Fact, Settled
 from loom.planes.profile.structured.model_builder import ModelBuilder
 from loom.planes.profile.structured.model_prompt import INSTRUCTIONS
-from writer_kit import KEY, Received, Reply, ScriptedEndpoint, completion, refuses, says, scripted, writer_at
+from writer_kit import KEY, Received, Reply, ScriptedEndpoint, always, completion, refuses, says, scripted, writer_at
 
 SCHEMA: dict[str, Json] = {
     "type": "object",
@@ -240,7 +240,7 @@ def test_a_wrong_answer_may_be_mended_once(endpoint: ScriptedEndpoint, wrong: An
     ],
 )
 def test_without_an_answer_the_build_fails(endpoint: ScriptedEndpoint, reply: Reply) -> None:
-    endpoint.say = lambda _got: reply
+    endpoint.say = always(reply)
     with pytest.raises(BuildFailed) as caught:
         build(endpoint, fact(1, "the-secret-memory"), schema={"type": "object", "properties": {"name": {}}})
     assert "the-secret-memory" not in str(caught.value)
@@ -261,7 +261,7 @@ def test_what_is_too_long_is_asked_in_parts(endpoint: ScriptedEndpoint) -> None:
 
 
 def test_the_time_is_for_all_calls_together(endpoint: ScriptedEndpoint) -> None:
-    endpoint.say = lambda _got: Reply(until=endpoint.closing)
+    endpoint.say = always(Reply(until=endpoint.closing))
     with pytest.raises(BuildFailed):
         build(endpoint, fact(1, "x"), timeout_s=0.3)
     with pytest.raises(BuildFailed):
@@ -314,9 +314,9 @@ def test_a_long_fact_is_cut_and_quoted_where_it_says_the_value(endpoint: Scripte
 
 
 def test_nothing_outside_the_schema_is_looked_at(endpoint: ScriptedEndpoint) -> None:
-    with scripted(say=lambda _got: refuses(418)) as elsewhere:
+    with scripted(say=always(refuses(418))) as elsewhere:
         schema: dict[str, Json] = {"type": "object", "properties": {"name": {"$ref": f"{elsewhere.url}/schema"}}}
-        endpoint.say = lambda _got: says({"name": {"value": "Ada", "facts": ["f1"]}})
+        endpoint.say = always(says({"name": {"value": "Ada", "facts": ["f1"]}}))
         with pytest.raises(BuildFailed):
             build(endpoint, fact(1, "Ada"), schema=schema)
         assert elsewhere.received == []
