@@ -57,6 +57,7 @@ LIBRARY = code.Library(knowledge.keep_text, knowledge.forget_text)
 
 PURGES = (
     memory.purge_namespace,
+    profile.purge_namespace,
     conversation.purge_namespace,
     knowledge.purge_namespace,
     tracker.purge_namespace,
@@ -202,7 +203,8 @@ def build(settings: Settings) -> App:
     bench = Bench(store, model, clock_us, settings.tombstone_days, language_model)
     late = LateQueue(bench, {name: handler for part in (*PLANES, system) for name, handler in part.LATE.items()})
     sweeps = [sweep for part in (*PLANES, system) for sweep in part.SWEEPS]
-    worker = Worker(bench, jobs(settings), sweeps, late, slow=memory.SLOW)
+    slow = memory.SLOW if language_model is None else memory.SLOW | {profile.BUILD}
+    worker = Worker(bench, jobs(settings, language_model), sweeps, late, slow=slow)
     lifecycle, metrics, pool = Lifecycle(), Metrics(), ThreadPoolExecutor(LEG_THREADS, "loom-leg")
     ops = registry()
     dispatcher = Dispatcher(
@@ -229,13 +231,15 @@ def build(settings: Settings) -> App:
     return App(dispatcher, asgi, lifecycle, worker, model, store, pool, works=settings.later_work == "here")
 
 
-def jobs(settings: Settings) -> dict[str, Handler]:
+def jobs(settings: Settings, language_model: Writer | None) -> dict[str, Handler]:
     """What the worker does, by the kind of job."""
     closed = (*code.SYSTEM_FOLDERS, settings.home.resolve())
+    builder = profile.KeyedBuilder() if language_model is None else profile.ModelBuilder(language_model)
     yard = code.Yard(settings.home / CODE_FOLDER, git_environment(), closed=closed)
     return {
         **embedding.JOBS,
         **memory.JOBS,
+        **profile.jobs(builder),
         **conversation.JOBS,
         **knowledge.JOBS,
         **tracker.JOBS,

@@ -1,16 +1,15 @@
 """What a language model's answer is worth: each value against its schema, each id against what was sent. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol, cast
+from typing import Final
 
-from jsonschema import Draft202012Validator
 from referencing.exceptions import Unresolvable
-from referencing.jsonschema import EMPTY_REGISTRY
 
 from loom.canonical import Json, encoded
+from loom.planes.profile.structured.assertions import Validator
 from loom.planes.profile.structured.interface import Fact, Source
-from loom.planes.profile.structured.model_prompt import Named, properties_of
+from loom.planes.profile.structured.model_prompt import Named
 
 VALUE_LENGTH_MAX: Final = 8_192
 """Characters of one property's value, once encoded."""
@@ -22,38 +21,13 @@ QUOTED_LENGTH_MAX: Final = 500
 QUOTED_BEFORE: Final = 200
 """Of a long fact, how many characters before the place that says the value are quoted."""
 
-RULE_LENGTH_MAX: Final = 200
-
-
-class Found(Protocol):
-    """What is used of an error of the library."""
-
-    @property
-    def validator(self) -> str:
-        """The keyword that the value breaks."""
-        ...
-
-    @property
-    def validator_value(self) -> Json:
-        """What the schema says under it."""
-        ...
-
-    @property
-    def json_path(self) -> str:
-        """Where in the value."""
-        ...
-
-
-class Validator(Protocol):
-    """What is used of a validator of the library."""
-
-    def iter_errors(self, instance: Json) -> Iterator[Found]:
-        """What does not fit."""
-        ...
-
-    def evolve(self, **changes: Json) -> "Validator":
-        """The same for another part of the document."""
-        ...
+TOGETHER: Final = frozenset(
+    {
+        *("required", "minProperties", "maxProperties", "dependentRequired", "dependentSchemas", "propertyNames"),
+        *("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "unevaluatedProperties"),
+    }
+)
+"""What a schema says of its properties together. One call may settle a few of them; the whole is judged later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,24 +60,21 @@ class Checker:
     """Judges values by a schema, and looks at nothing outside of it."""
 
     def __init__(self, schema: Mapping[str, Json]) -> None:
-        self._properties = properties_of(schema)
-        made = Draft202012Validator(
-            dict(schema), registry=EMPTY_REGISTRY, format_checker=Draft202012Validator.FORMAT_CHECKER
-        )
-        self._validator = cast("Validator", made)
+        alone = {word: part for word, part in schema.items() if word not in TOGETHER}
+        self._validator = Validator(alone)
 
     def problem(self, name: str, value: Json) -> str | None:
         """What is wrong with a property's value, without repeating it; None when it fits."""
         if len(encoded(value)) > VALUE_LENGTH_MAX:
             return f"the value has over {VALUE_LENGTH_MAX} characters"
         try:
-            found = next(iter(self._validator.evolve(schema=self._properties[name]).iter_errors(value)), None)
+            found = next(iter(self._validator.faults({name: value})), None)
         except (Unresolvable, RecursionError):
             return "the schema cannot be followed"
         if found is None:
             return None
-        rule = encoded({found.validator: found.validator_value})[:RULE_LENGTH_MAX]
-        return f"at {found.json_path} the value breaks {rule}"
+        where = "".join(f"/{step}" for step in found.path[1:])
+        return f'the value{" at " if where else ""}{where} does not fit the schema\'s "{found.rule}"'
 
 
 def read(answer: Json, names: Sequence[str], facts: Sequence[Named], checker: Checker) -> Read:
