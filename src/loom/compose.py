@@ -48,6 +48,9 @@ CODE_FOLDER = "code"
 """Repositories that were fetched."""
 
 LEG_THREADS = 16
+MODEL_BUILD_TIMEOUT_S = 300.0
+"""How long a language model may take to build one profile, all its calls together."""
+
 MEBIBYTE = 1024 * 1024
 
 PLANES = (memory, profile, knowledge, conversation, tracker, code)
@@ -234,12 +237,15 @@ def build(settings: Settings) -> App:
 def jobs(settings: Settings, language_model: Writer | None) -> dict[str, Handler]:
     """What the worker does, by the kind of job."""
     closed = (*code.SYSTEM_FOLDERS, settings.home.resolve())
-    builder = profile.KeyedBuilder() if language_model is None else profile.ModelBuilder(language_model)
+    if language_model is None:
+        builds = profile.jobs(profile.KeyedBuilder())
+    else:
+        builds = profile.jobs(profile.ModelBuilder(language_model), MODEL_BUILD_TIMEOUT_S)
     yard = code.Yard(settings.home / CODE_FOLDER, git_environment(), closed=closed)
     return {
         **embedding.JOBS,
         **memory.JOBS,
-        **profile.jobs(builder),
+        **builds,
         **conversation.JOBS,
         **knowledge.JOBS,
         **tracker.JOBS,

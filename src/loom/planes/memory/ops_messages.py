@@ -45,8 +45,8 @@ def set_from_messages(ctx: Context, request: SetFromMessagesRequest) -> SetFromM
 
 SET_FROM_MESSAGES = Op(
     name="memory.set_from_messages",
-    summary="Have the configured language model take down what a conversation says, and remember it as claims; "
-    "each names the messages it comes from. The messages are sent to the model's endpoint.",
+    summary="Have the language model read messages, and remember what they say as claims that name them. "
+    "The messages are sent to the endpoint that the server's settings name.",
     takes=SetFromMessagesRequest,
     gives=SetFromMessagesAnswer,
     role=Role.WRITER,

@@ -98,9 +98,9 @@ class Memory:
         return self._run("memory.set", SetAnswer, fields)
 
     def set_from_messages(self, **fields: Unpack[MemorySetFromMessagesFields]) -> SetFromMessagesAnswer:
-        """Have the configured language model take down what a conversation says, and remember it as claims; each names the messages it comes from.
+        """Have the language model read messages, and remember what they say as claims that name them.
 
-        The messages are sent to the model's endpoint.
+        The messages are sent to the endpoint that the server's settings name.
         """
         return self._run("memory.set_from_messages", SetFromMessagesAnswer, fields)
 
@@ -180,9 +180,9 @@ class AsyncMemory:
         return await self._run("memory.set", SetAnswer, fields)
 
     async def set_from_messages(self, **fields: Unpack[MemorySetFromMessagesFields]) -> SetFromMessagesAnswer:
-        """Have the configured language model take down what a conversation says, and remember it as claims; each names the messages it comes from.
+        """Have the language model read messages, and remember what they say as claims that name them.
 
-        The messages are sent to the model's endpoint.
+        The messages are sent to the endpoint that the server's settings name.
         """
         return await self._run("memory.set_from_messages", SetFromMessagesAnswer, fields)
 
