@@ -233,8 +233,13 @@ def test_the_doctor_says_what_is_wrong(server: SmallServer, capsys: Printed, mon
     monkeypatch.setenv("LOOM_PORT", str(port))
     loom("doctor", "--json")
     checks = {each["check"]: each for each in json.loads(capsys.readouterr().out)["checks"]}
-    assert set(checks) == {"python", "disk", "port", "store", "model", "tokens", "versions"}
+    assert set(checks) == {"python", "disk", "port", "store", "model", "language model", "tokens", "versions"}
     assert all(checks[name]["ok"] for name in ("python", "port", "store", "model", "tokens"))
+    assert checks["language model"] == {
+        "check": "language model",
+        "ok": True,
+        "found": "none is configured; no text leaves this server",
+    }
     with socket.create_server(("127.0.0.1", port)):
         assert loom("doctor", "--json") == 1
     checks = {each["check"]: each for each in json.loads(capsys.readouterr().out)["checks"]}

@@ -21,13 +21,20 @@ SET generation = excluded.generation, run_at = excluded.run_at, attempts = 0, le
 DUE = """
 SELECT kind, subject, generation, attempts FROM job
 WHERE org = :org AND run_at <= :now AND leased_until <= :now
+    AND CASE WHEN kind IN (:kinds) THEN 1 ELSE 0 END = :among
 ORDER BY generation LIMIT :most
 """
 
-ANY_DUE = "SELECT 1 AS one FROM job WHERE org = :org AND run_at <= :now AND leased_until <= :now LIMIT 1"
+ANY_DUE = """
+SELECT 1 AS one FROM job WHERE org = :org AND run_at <= :now AND leased_until <= :now
+    AND CASE WHEN kind IN (:kinds) THEN 1 ELSE 0 END = :among
+LIMIT 1
+"""
 
 NEXT = """
-SELECT run_at FROM job WHERE org = :org AND run_at > :now AND run_at <= :until ORDER BY run_at LIMIT 1
+SELECT run_at FROM job WHERE org = :org AND run_at > :now AND run_at <= :until
+    AND CASE WHEN kind IN (:kinds) THEN 1 ELSE 0 END = :among
+ORDER BY run_at LIMIT 1
 """
 
 LEASE = """
@@ -62,6 +69,22 @@ class Job:
     attempts: int
 
 
+@dataclass(frozen=True, slots=True)
+class Kinds:
+    """Some kinds of job: those named, or all but those.
+
+    Attributes:
+        names: the kinds.
+        among: whether they are meant, and not the others.
+    """
+
+    names: tuple[str, ...] = ()
+    among: bool = False
+
+
+EVERY = Kinds()
+
+
 def enqueue(tx: Transaction, kind: str, subject: str, delay_us: int = 0) -> None:
     """Ask for work, in the transaction that makes it necessary.
 
@@ -73,18 +96,18 @@ def enqueue(tx: Transaction, kind: str, subject: str, delay_us: int = 0) -> None
     tx.send(ENQUEUE, kind=kind, subject=subject, generation=stamp, run_at=run_at)
 
 
-def due(tx: Transaction, now_us: int) -> bool:
+def due(tx: Transaction, now_us: int, of: Kinds = EVERY) -> bool:
     """Whether there is anything to take; asked in a read, so that looking costs no write."""
-    return tx.row(ANY_DUE, now=now_us) is not None
+    return tx.row(ANY_DUE, now=now_us, kinds=list(of.names), among=int(of.among)) is not None
 
 
-def next_at(tx: Transaction, now_us: int, until_us: int) -> int | None:
+def next_at(tx: Transaction, now_us: int, until_us: int, of: Kinds = EVERY) -> int | None:
     """When the next job becomes due, if that is after now and until then; microseconds UTC."""
-    row = tx.row(NEXT, now=now_us, until=until_us)
+    row = tx.row(NEXT, now=now_us, until=until_us, kinds=list(of.names), among=int(of.among))
     return None if row is None else cast("int", row["run_at"])
 
 
-def take(tx: Transaction, now_us: int, most: int) -> Sequence[Job]:
+def take(tx: Transaction, now_us: int, most: int, of: Kinds = EVERY) -> Sequence[Job]:
     """Take up to `most` due jobs; nobody else gets them for a minute. Those that others are taking are passed by."""
     jobs = [
         Job(
@@ -93,7 +116,7 @@ def take(tx: Transaction, now_us: int, most: int) -> Sequence[Job]:
             cast("int", row["generation"]),
             cast("int", row["attempts"]),
         )
-        for row in tx.claim(DUE, now=now_us, most=most)
+        for row in tx.claim(DUE, now=now_us, most=most, kinds=list(of.names), among=int(of.among))
     ]
     tx.run_many(
         LEASE,

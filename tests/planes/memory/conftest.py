@@ -9,4 +9,4 @@ from loom.planes import memory
 
 @pytest.fixture
 def core(core_of: CoreOf) -> Core:
-    return core_of(memory.OPS, embedding.JOBS)
+    return core_of(memory.OPS, {**embedding.JOBS, **memory.JOBS})

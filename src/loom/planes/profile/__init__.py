@@ -14,6 +14,8 @@ SWEEPS = (activity.forget_old,)
 LEG = leg.LEG
 jobs = structured.jobs
 purge_namespace = structured.purge_namespace
+BUILD = structured.BUILD
 KeyedBuilder = structured.KeyedBuilder
+ModelBuilder = structured.ModelBuilder
 
-__all__ = ["LATE", "LEG", "OPS", "SWEEPS", "KeyedBuilder", "jobs", "purge_namespace"]
+__all__ = ["BUILD", "LATE", "LEG", "OPS", "SWEEPS", "KeyedBuilder", "ModelBuilder", "jobs", "purge_namespace"]

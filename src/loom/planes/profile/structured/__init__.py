@@ -6,12 +6,14 @@ and `ops_read` are the operations; `store` its queries. The profile itself is a 
 its own under one key of the user, and `ledger.derived` tells the job of what changes.
 """
 
-from loom.planes.profile.structured import job, ops_read, ops_schema, store
+from loom.planes.profile.structured import building, job, ops_read, ops_schema, store
 from loom.planes.profile.structured.keyed_builder import KeyedBuilder
+from loom.planes.profile.structured.model_builder import ModelBuilder
 
 OPS = (*ops_read.OPS, *ops_schema.OPS)
 LATE = job.LATE
 jobs = job.jobs
 purge_namespace = store.purge_namespace
+BUILD = building.BUILD
 
-__all__ = ["LATE", "OPS", "KeyedBuilder", "jobs", "purge_namespace"]
+__all__ = ["BUILD", "LATE", "OPS", "KeyedBuilder", "ModelBuilder", "jobs", "purge_namespace"]
