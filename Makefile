@@ -45,6 +45,7 @@ bench-quality: .venv/.checks
 
 bench-speed: .venv/.checks
 	$(BIN)/python benchmarks/speed.py --engine $(or $(ENGINE),sqlite)
+	$(BIN)/python benchmarks/structured.py
 
 docs: .venv/.checks
 	$(BIN)/python docs/generate.py
