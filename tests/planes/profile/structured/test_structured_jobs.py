@@ -26,6 +26,7 @@ from structured_kit import (
 )
 
 from fakes import Core, CoreOf
+from loom import system
 from loom.errors import ShaMismatch
 from loom.ledger import derived
 from loom.planes import profile
@@ -391,3 +392,33 @@ def test_reading_the_status_is_quick(core: Core) -> None:
     for _ in range(20):
         structured(core)
     assert (time.perf_counter() - began) / 20 < 0.05
+
+
+def test_a_deleted_namespace_leaves_nothing(core_of: CoreOf, builder: TestBuilder) -> None:
+    core = core_of((*OPS, *system.operations((profile.purge_namespace,))), jobs_of(builder), LATE)
+    remember(core, "name", "Ada")
+    begun(core)
+    core.call("namespace.delete", name="local", confirm="local")
+    with core.database.transaction("dev", write=False) as tx:
+        left = {
+            name: len(tx.rows(f"SELECT 1 AS one FROM {name} WHERE org = :org"))  # noqa: S608  # names below
+            for name in ("profile_schema", "derived_watch", "derived_user", "derived_build", "derived_source")
+        }
+    assert set(left.values()) == {0}
+    assert structured(core)["status"] == "no_schema"
+
+
+def test_an_import_puts_no_profile_where_none_is_built(core: Core) -> None:
+    remember(core, "name", "Ada")
+    begun(core)
+    lines = {line.get("memory_key"): line for line in core.call("memory.export")["lines"]}
+    other = {"memory_id": f"mem_{2**60 + 7:016x}", "user_id": "bob"}
+    moved = [
+        {**lines[KEY], **other, "memory_key": "other"},
+        {**lines[KEY], **other, "agent": "claude"},
+        {**lines["name"], **other, "memory_key": KEY, "agent": "-"},
+    ]
+    assert [one["code"] for one in core.call("memory.import", lines=moved)["refused"]] == ["VALIDATION"] * 3
+    assert core.call("memory.import", lines=[{**lines[KEY], **other}])["imported"] == 1
+    # It says something of a user who has no memories here.
+    assert structured(core, user_id="bob")["profile"] == {"name": None, "age": None, "diet": None}
