@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -56,6 +57,9 @@ LIBRARY = code.Library(knowledge.keep_text, knowledge.forget_text)
 PURGES = (conversation.purge_namespace, knowledge.purge_namespace, tracker.purge_namespace, code.purge_namespace)
 """What namespace.delete has the planes do that keep rows of their own."""
 
+CARGOS = (memory.CARGO, conversation.CARGO, knowledge.CARGO, tracker.CARGO, code.CARGO)
+"""What store.export and store.import move, beside the namespaces themselves."""
+
 log = logging.getLogger(__name__)
 
 
@@ -94,6 +98,14 @@ class App:
         self.worker.start()
         stop.wait()
 
+    def settle(self, show: Callable[[int], None] | None) -> int:
+        """Do what is due of later work here and now, telling `show` how many jobs are left; None does nothing.
+
+        Returns:
+            how many jobs are left: they failed, or are not due yet.
+        """
+        return self.worker.settle(show)
+
     def close(self) -> None:
         """Finish what is under way and close the store. One that does not close in time is logged."""
         self.worker.stop()
@@ -108,7 +120,9 @@ class App:
 def registry() -> Registry:
     """Every operation, without a store."""
     every = [op for plane in PLANES if plane is not code for op in plane.OPS] + list(code.ops(LIBRARY))
-    return system.registry([*every, *federation.ops([plane.LEG for plane in PLANES if plane.LEG is not None])], PURGES)
+    return system.registry(
+        [*every, *federation.ops([plane.LEG for plane in PLANES if plane.LEG is not None])], PURGES, CARGOS
+    )
 
 
 def database(settings: Settings) -> Database:

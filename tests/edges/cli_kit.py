@@ -98,9 +98,9 @@ class SmallServer(ModuleType):
         self.all = Registry(
             (
                 *self.kit.registry,
-                Op("memory.export", "Read all.", ExportRequest, ExportAnswer, Role.ADMIN, Kind.READ,
+                Op("store.export", "Read all.", ExportRequest, ExportAnswer, Role.ADMIN, Kind.READ,
                    self.store.export, ops),
-                Op("memory.import", "Keep all.", ImportRequest, ImportAnswer, Role.ADMIN, Kind.WRITE,
+                Op("store.import", "Keep all.", ImportRequest, ImportAnswer, Role.ADMIN, Kind.WRITE,
                    self.store.import_, {"lines": []}),
                 Op("token.list", "Show tokens.", ServerRequest, TokensAnswer, Role.ADMIN, Kind.READ,
                    self.store.list_tokens, ops),

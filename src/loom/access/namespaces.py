@@ -31,6 +31,12 @@ WHERE org = :org AND (:kind = '' OR kind = :kind) AND (:every = 1 OR name IN (:n
 ORDER BY last_version DESC, name LIMIT :most
 """
 
+AFTER = """
+SELECT name, kind, description, created_at, last_version FROM namespace
+WHERE org = :org AND (:every = 1 OR name IN (:names)) AND name > :after
+ORDER BY name LIMIT :most
+"""
+
 CREATE = """
 INSERT INTO namespace (org, name, kind, description, created_at, last_version)
 VALUES (:org, :name, :kind, :description, :created_at, 0)
@@ -121,6 +127,12 @@ def listed(
     """
     names = list(reached or ("",))
     return [_namespace(row) for row in tx.rows(LIST, kind=kind, every=int(reached is None), names=names, most=most)]
+
+
+def after(tx: Transaction, reached: Collection[str] | None, name: str, most: int) -> Sequence[Namespace]:
+    """The next namespaces by name, after this one, of those that the caller reaches; at most `most`."""
+    names = list(reached or ("",))
+    return [_namespace(row) for row in tx.rows(AFTER, every=int(reached is None), names=names, after=name, most=most)]
 
 
 @dataclass(frozen=True, slots=True)

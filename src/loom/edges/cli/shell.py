@@ -50,6 +50,10 @@ class App(Protocol):
         """Do later work alone until `stop` is set."""
         ...
 
+    def settle(self, show: Callable[[int], None] | None) -> int:
+        """Do what is due of later work, telling `show` how many jobs are left; None does nothing. How many are left."""
+        ...
+
     def close(self) -> None:
         """Finish background work and close the store."""
         ...
@@ -126,11 +130,13 @@ class Shell:
         call: runs an operation.
         registry: the operations there are.
         place: where calls go: a URL, the home folder or a database.
+        settle: does what calls left for later, as `App.settle` does; None where a server does it itself.
     """
 
     call: Call
     registry: Registry
     place: str
+    settle: Callable[[Callable[[int], None] | None], int] | None = None
 
 
 @contextmanager
@@ -157,6 +163,6 @@ def opened(load: LoadCompose, url: str = "", *, working: bool = False) -> Genera
     if working:
         app.start()
     try:
-        yield Shell(call, dispatcher.registry, place_of(settings))
+        yield Shell(call, dispatcher.registry, place_of(settings), app.settle)
     finally:
         app.close()

@@ -17,6 +17,9 @@ from loom.retrieval import values
 CONTENT_LENGTH_MAX: Final = 1_000_000
 """Characters of one message's content as canonical JSON."""
 
+TURNS_MAX: Final = 1_000_000
+"""Turns of one conversation."""
+
 SAID_CHARACTERS_MAX: Final = 200_000
 ASIDE_CHARACTERS_MAX: Final = 8_000
 """Of what goes on beside a turn, what can be found; all of it is kept in the content."""
