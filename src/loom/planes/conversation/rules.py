@@ -52,6 +52,9 @@ HIDDEN_FIELDS: Final = frozenset(
 )
 """Fields of a block that say nothing to a reader."""
 
+NAME_FIELD: Final = "name"
+"""Of a tool call, what is read first."""
+
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
@@ -184,7 +187,9 @@ def _readable(value: Json, depth: int) -> Json:
     kept = {name: part for name, part in value.items() if name not in HIDDEN_FIELDS and not name.endswith("_length")}
     if isinstance(value.get("text"), str) and value.get("type") in SAID_KINDS:
         return value["text"]
-    return {name: _readable(part, depth + 1) for name, part in kept.items()}
+    # In one order, whatever order they came in: the stored content, whose fields are sorted, says the same.
+    ordered = sorted(kept.items(), key=lambda pair: (pair[0] != NAME_FIELD, pair[0]))
+    return {name: _readable(part, depth + 1) for name, part in ordered}
 
 
 def words_text(speaker: str, said: str, said_at: int) -> str:
