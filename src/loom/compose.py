@@ -40,6 +40,7 @@ from loom.storage.migrate import from_package
 from loom.storage.postgres import opened as opened_postgres
 from loom.storage.postgres import opened_trial
 from loom.storage.sqlite import SqliteDatabase, SqliteSettings
+from loom.storage.sqlite import backup as sqlite_backup
 
 STORE_FOLDER = "store"
 POSTGRES_FOLDER = "postgres"
@@ -153,6 +154,26 @@ def _database(settings: Settings) -> Database:
         migrations,
         SqliteSettings(synchronous=settings.synchronous, vector_cache_bytes_max=settings.vector_cache_mb * MEBIBYTE),
     )
+
+
+def backup(settings: Settings, target: Path, show: sqlite_backup.Show) -> dict[str, int]:
+    """Copy the embedded store to a folder, while servers use it; each file with its bytes.
+
+    Raises:
+        StoreError: it cannot be read, or the folder not be written.
+    """
+    copied = sqlite_backup.backup(settings.home / STORE_FOLDER, target, show)
+    return {one.name: one.byte_count for one in copied}
+
+
+def restore(settings: Settings, source: Path, show: sqlite_backup.Show) -> dict[str, int]:
+    """Make the embedded store of a backup; each file with its bytes.
+
+    Raises:
+        StoreError: there is a store already, or the backup is none or damaged.
+    """
+    copied = sqlite_backup.restore(source, settings.home / STORE_FOLDER, from_package("loom"), show)
+    return {one.name: one.byte_count for one in copied}
 
 
 def embedder(settings: Settings) -> Embedder:

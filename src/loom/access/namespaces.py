@@ -1,7 +1,7 @@
 """Namespaces: named parts of an org, each of one kind, made when first written to."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
@@ -53,6 +53,8 @@ ON CONFLICT (org, name) DO UPDATE SET repository = excluded.repository, tracker 
 """
 
 BOUND = "SELECT name, repository, tracker FROM namespace_binding WHERE org = :org AND name = :name"
+
+BOUND_OF = "SELECT name, repository, tracker FROM namespace_binding WHERE org = :org AND name IN (:names)"
 
 OF_REPOSITORY = """
 SELECT namespace.name FROM namespace_binding
@@ -191,9 +193,13 @@ def unbind(tx: Transaction, name: str) -> None:
 def binding(tx: Transaction, name: str) -> Binding | None:
     """What the namespace is bound to, or None."""
     row = tx.row(BOUND, name=name)
-    if row is None:
-        return None
-    return Binding(cast("str", row["name"]), cast("str", row["repository"]), cast("str", row["tracker"]))
+    return None if row is None else _binding(row)
+
+
+def bindings(tx: Transaction, names: Collection[str]) -> Mapping[str, Binding]:
+    """What these namespaces are bound to, by name."""
+    rows = tx.rows(BOUND_OF, names=list(names)) if names else ()
+    return {one.name: one for one in map(_binding, rows)}
 
 
 def code_scope(tx: Transaction, name: str) -> Binding | None:
@@ -206,6 +212,10 @@ def of_repository(tx: Transaction, repository: str, kind: str, most: int = LISTE
     """Namespaces of a kind that are bound to a repository, the last written first."""
     rows = tx.rows(OF_REPOSITORY, repository=repository_key(repository), kind=kind, most=most)
     return [cast("str", row["name"]) for row in rows]
+
+
+def _binding(row: Row) -> Binding:
+    return Binding(cast("str", row["name"]), cast("str", row["repository"]), cast("str", row["tracker"]))
 
 
 def _namespace(row: Row) -> Namespace:

@@ -38,7 +38,8 @@ Key = tuple[int | str, ...]
 """A place in the order of a cargo's lines."""
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
+    """The text; ValueError when it holds control characters."""
     if has_control(text):
         raise ValueError("control characters are not allowed")
     return text
@@ -61,7 +62,7 @@ def _shown_moment(us: int) -> str:
     return iso(instant(us))
 
 
-IdentityText = Annotated[str, Field(min_length=1, max_length=IDENTITY_LENGTH_MAX), AfterValidator(_printable)]
+IdentityText = Annotated[str, Field(min_length=1, max_length=IDENTITY_LENGTH_MAX), AfterValidator(printable)]
 Stamp = Annotated[
     int, BeforeValidator(_number), Field(ge=1, lt=NUMBER_END), PlainSerializer(str, return_type=str, when_used="json")
 ]

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from loom.access import namespaces
 from loom.access.namespaces import Binding, Namespace, NamespaceKind
+from loom.errors import Rejected
 from loom.ops.spec import IDENTITY_LENGTH_MAX, Context
 from loom.planes import cargo
 from loom.planes.cargo import Cargo, Carried, IdentityText, Key, Line, Moment, Reach, Stamp
@@ -30,8 +31,8 @@ class NamespaceLine(Line):
     description: Annotated[str, Field(max_length=DESCRIPTION_LENGTH_MAX)] = ""
     created_at: Moment
     last_version: Stamp | None = None
-    repository: Annotated[str, Field(max_length=namespaces.REPOSITORY_LENGTH_MAX)] = ""
-    tracker: Annotated[str, Field(max_length=IDENTITY_LENGTH_MAX)] = ""
+    repository: Annotated[str, Field(max_length=namespaces.REPOSITORY_LENGTH_MAX), AfterValidator(cargo.printable)] = ""
+    tracker: Annotated[str, Field(max_length=IDENTITY_LENGTH_MAX), AfterValidator(cargo.printable)] = ""
 
 
 def line_of(space: Namespace, bound: Binding | None) -> NamespaceLine:
@@ -65,6 +66,9 @@ def take(ctx: Context, line: NamespaceLine) -> bool:
     version = line.last_version or 0
     cargo.check_not_ahead(ctx, version, field="last_version")
     there = namespaces.read(ctx.tx, line.name)
+    kind = there.kind if there else line.namespace_kind
+    if (line.repository and kind not in ("code", "tracker")) or (line.tracker and kind != "code"):
+        raise Rejected(f"repository: a namespace of kind {kind} is not bound so", field="repository")
     bound = namespaces.binding(ctx.tx, line.name)
     changed = there is None
     if there is None:

@@ -23,6 +23,9 @@ from loom.ops.dispatch import Dispatcher
 from loom.ops.registry import Registry
 from loom.storage.interface import StoreError
 
+Show = Callable[[str, int, int], None]
+"""Told what is worked on, how many bytes are done, and how many there are."""
+
 
 class App(Protocol):
     """A built server, as the command line uses it."""
@@ -68,6 +71,14 @@ class Compose(Protocol):
 
     def registry(self) -> Registry:
         """Every operation, without a store."""
+        ...
+
+    def backup(self, settings: Settings, target: Path, show: Show) -> dict[str, int]:
+        """Copy the embedded store to a folder; each file with its bytes. StoreError when it cannot be."""
+        ...
+
+    def restore(self, settings: Settings, source: Path, show: Show) -> dict[str, int]:
+        """Make the embedded store of a backup; each file with its bytes. StoreError when it cannot be."""
         ...
 
 
