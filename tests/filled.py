@@ -160,7 +160,7 @@ def fill_conversations(core: Core) -> None:
 
 def fill_issues(core: Core) -> None:
     """Issues with frames of the text and given ones, changed and deleted."""
-    where = {"org": TRACKER_ORG, "namespace": "bugs"}
+    where: dict[str, Any] = {"org": TRACKER_ORG, "namespace": "bugs"}
     body = 'Traceback\n  File "a/kettle.py", line 3, in boil\nValueError: ü see #7\nuse `Kettle.boil()`'
     core.call("tracker.add", **where, number=1, title="Kettle fails", body=body, labels=["bug", "ü"], component="k")
     core.call("tracker.add", **where, number=1, title="Kettle fails at boil", body=body, state="closed", duplicate_of=2)

@@ -34,7 +34,8 @@ def exported(core: Core, org: str, limit: int = 500, **args: Any) -> list[Line]:
     lines: list[Line] = []
     cursor = ""
     while True:
-        answer = core.call("store.export", **{"org": org, "all_namespaces": True, **args}, limit=limit, cursor=cursor)
+        asked: dict[str, Any] = {"org": org, "all_namespaces": True, **args}
+        answer = core.call("store.export", **asked, limit=limit, cursor=cursor)
         assert len(answer["lines"]) <= limit
         lines += answer["lines"]
         cursor = answer["next_cursor"]
@@ -212,8 +213,8 @@ def test_a_crafted_line_is_refused_alone_and_leaves_nothing(full: Core) -> None:
         assert (refusal["line"], refusal["code"] in ("VALIDATION", "TOO_LONG")) == (1, True), (kind, field, refusal)
         assert field in refusal["reason"], (kind, field, refusal)
         after = tables(full.database, org)
-        assert len(after.pop("namespace")) == 2
-        assert not any(after.values()), (kind, field)
+        assert [name for name, rows in after.items() if rows] == ["namespace"], (kind, field)
+        assert len(after["namespace"]) == 2
 
 
 def test_a_token_moves_its_own_namespaces_alone(full: Core) -> None:
@@ -232,9 +233,10 @@ def test_only_an_admin_that_reads_everything_may(full: Core) -> None:
     pins = {"org": ORG, "user_id": "ann"}
     for role, scope in ((Role.WRITER, ReadScope.NAMESPACE), (Role.ADMIN, ReadScope.OWN_USER)):
         token = Caller("t", role, pins, None, scope)
-        for op, args in (("store.export", {}), ("store.import", {"lines": [{}]})):
-            with pytest.raises(Denied):
-                full.call(op, caller=token, **args)
+        with pytest.raises(Denied):
+            full.call("store.export", caller=token)
+        with pytest.raises(Denied):
+            full.call("store.import", caller=token, lines=[{"kind": "namespace"}])
 
 
 def test_ids_and_names_of_others_are_not_taken(full: Core) -> None:
@@ -273,9 +275,9 @@ def test_symbols_of_other_files_are_not_taken(full: Core) -> None:
     forged = {**taken, "file_id": newest, "path": "new/forged.py"}
     answer = imported(full, [line | {"files": [forged]}], "all")
     assert "another symbol has the id" in answer["refused"][0]["reason"]
-    other = {**taken, "path": "new/forged.py", "symbol_ids": []}
+    other: Line = {**taken, "path": "new/forged.py", "symbol_ids": []}
     assert "another file has the id" in imported(full, [line | {"files": [other]}], "all")["refused"][0]["reason"]
-    changed = {**taken, "file_id": newest, "symbol_ids": [], "content": "def other(): ...\n"}
+    changed: Line = {**taken, "file_id": newest, "symbol_ids": [], "content": "def other(): ...\n"}
     assert imported(full, [line | {"files": [changed]}], "all")["imported"] == 1
     assert full.call("code.symbol", org="all", namespace="shop", name="other")["found"]
 
@@ -333,7 +335,7 @@ def test_a_conversation_that_is_going_out_is_not_brought_back_half(full: Core) -
 
 
 def test_lines_of_before_still_go_in(core: Core) -> None:
-    old = [
+    old: list[Line] = [
         {
             "kind": "namespace",
             "name": "local",

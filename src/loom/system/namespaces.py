@@ -167,6 +167,8 @@ def list_namespaces(ctx: Context, request: ListRequest) -> ListAnswer:
 
 def update(ctx: Context, request: UpdateRequest) -> NamespaceAnswer:
     """Describe or bind anew."""
+    if request.description is None and request.repository is None and request.tracker is None:
+        raise Rejected("description: send description, repository or tracker", field="description")
     _check_reach(ctx.caller, request.name)
     if request.description is not None:
         namespaces.describe(ctx.tx, request.name, request.description)
