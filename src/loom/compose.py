@@ -64,7 +64,7 @@ PURGES = (
 )
 """What namespace.delete has the planes do that keep rows of their own."""
 
-CARGOS = (memory.CARGO, conversation.CARGO, knowledge.CARGO, tracker.CARGO, code.CARGO)
+CARGOS = (memory.CARGO, profile.CARGO, conversation.CARGO, knowledge.CARGO, tracker.CARGO, code.CARGO)
 """What store.export and store.import move, beside the namespaces themselves."""
 
 log = logging.getLogger(__name__)

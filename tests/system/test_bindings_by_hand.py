@@ -25,8 +25,9 @@ def admin(*names: str, org: str = ORG, role: Role = Role.ADMIN) -> Caller:
 
 
 def refused(core: Core, error: type[LoomError], op: str, **args: Any) -> str:
+    where: dict[str, Any] = {"namespace": "-", **args}
     with pytest.raises(error) as caught:
-        core.call(op, **({"namespace": "-"} | args))
+        core.call(op, **where)
     return caught.value.message
 
 

@@ -91,7 +91,11 @@ def test_nothing_that_was_deleted_for_good_is_exported(full: Core) -> None:
     for org, name in ((CODE_ORG, "shop"), (TRACKER_ORG, "bugs")):
         full.call("namespace.delete", org=org, name=name, confirm=name)
         assert exported(full, org) == []
-    assert {line.get("namespace", line.get("name")) for line in exported(full, ORG)} == {"local", "dritte Welt"}
+    assert {line.get("namespace", line.get("name")) for line in exported(full, ORG)} == {
+        "local",
+        "dritte Welt",
+        "shaped",
+    }
 
 
 def test_an_import_that_was_cut_short_is_finished_by_another(full: Core) -> None:
@@ -195,6 +199,14 @@ BAD: list[tuple[str, str, Change]] = [
     ("repository", "files", lambda line: with_part(line, "files", {"path": "a\x1bb.py"})),
     ("repository", "files", lambda line: with_part(line, "files", {"file_id": FAR})),
     ("repository", "files", lambda line: with_part(line, "files", {"content": "x" * 20_001})),
+    ("profile_schema", "json_schema", lambda line: line | {"json_schema": "[]"}),
+    ("profile_schema", "json_schema", lambda line: line | {"json_schema": '{"type": "array"}'}),
+    ("profile_schema", "json_schema", lambda line: line | {"json_schema": "x" * 65_537}),
+    ("profile_schema", "schema_sha256", lambda line: line | {"schema_sha256": "0" * 64}),
+    ("profile_schema", "schema_sha256", lambda line: line | {"json_schema": ""}),
+    ("profile_schema", "version", lambda line: line | {"version": FAR}),
+    ("memory", "memory_key", lambda line: line | {"memory_key": "loom/structured-profile"}),
+    ("memory", "memory_type", lambda line: with_part(line, "versions", {"memory_type": "structured_profile"})),
     ("namespace", "name", lambda line: line | {"name": "a\nb"}),
     ("namespace", "namespace_kind", lambda line: line | {"namespace_kind": "other"}),
     ("namespace", "last_version", lambda line: line | {"last_version": FAR}),
@@ -332,6 +344,25 @@ def test_a_conversation_that_is_going_out_is_not_brought_back_half(full: Core) -
     full.drain("there")
     assert full.call("conversation.get", org="there", session="big")["turns"]
     assert lines
+
+
+def test_structured_profiles_are_built_again(core: Core) -> None:
+    schema = {"type": "object", "properties": {"diet": {"type": "string", "description": "What the user eats."}}}
+    core.call("profile.schema_set", json_schema=schema)
+    core.call("memory.set", memory_key="diet", value="vegan", user_id="ann")
+    core.clock.step(minutes=5)
+    core.drain()
+    assert core.call("profile.structured", user_id="ann")["profile"]["diet"] == "vegan"
+    lines = exported(core, ORG)
+    assert [line["kind"] for line in lines] == ["namespace", "memory", "profile_schema"]
+    assert imported(core, lines, "there")["imported"] == 3
+    core.clock.step(minutes=5)
+    core.drain("there")
+    assert core.call("profile.structured", org="there", user_id="ann")["profile"]["diet"] == "vegan"
+    core.call("profile.schema_delete")
+    core.clock.step(seconds=1)
+    assert imported(core, exported(core, ORG), "there")["refused"] == []
+    assert not core.call("profile.schema_get", org="there")["found"]
 
 
 def test_lines_of_before_still_go_in(core: Core) -> None:

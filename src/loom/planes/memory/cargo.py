@@ -1,4 +1,7 @@
-"""Memories with their whole history as lines of an export, and lines taken in again."""
+"""Memories with their whole history as lines of an export, and lines taken in again.
+
+Structured profiles are left out: they are built again, and so hold nothing of what was erased meanwhile.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,13 +22,14 @@ ITEMS = (
     store.COLUMNS
     + """
 WHERE i.org = :org AND (:every = 1 OR i.namespace IN (:namespaces)) AND i.item_id >= :least
+    AND i.memory_type <> 'structured_profile'
 ORDER BY i.item_id LIMIT :most
 """
 )
 
 COUNT = """
 SELECT count(*) AS total FROM ledger_item
-WHERE org = :org AND (:every = 1 OR namespace IN (:namespaces))
+WHERE org = :org AND (:every = 1 OR namespace IN (:namespaces)) AND memory_type <> 'structured_profile'
 """
 
 NUMBERS = """
@@ -87,6 +91,8 @@ def ready(line: MemoryLine) -> Ready:
     """
     versions = [lines.version_of(one) for one in line.versions]
     lines.check_versions(line, versions)
+    for version in versions:
+        ledger.check_own_words(line.memory_key, version.attributes.memory_type)
     return Ready(line, versions)
 
 
