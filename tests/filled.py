@@ -1,5 +1,6 @@
 """A store in which every plane holds something, for tests that move it; and how its rows are compared."""
 
+import copy
 import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
@@ -61,6 +62,7 @@ LEFT_BEHIND = frozenset(
 what structured profiles are built with."""
 
 Tables = Mapping[str, Sequence[Row]]
+Line = dict[str, Any]
 
 
 def whole_core(home: Path, database: Database, clock: Clock, pool: Executor) -> Core:
@@ -234,3 +236,33 @@ def searched(core: Core, orgs: Mapping[str, str]) -> str:
     for answer in answers:
         answer.pop("timings_ms", None)
     return json.dumps(answers, ensure_ascii=False, sort_keys=True)
+
+
+def exported(core: Core, org: str, limit: int = 500, **args: Any) -> list[Line]:
+    """Every line of an org's export."""
+    lines: list[Line] = []
+    cursor = ""
+    while True:
+        asked: dict[str, Any] = {"org": org, "all_namespaces": True, **args}
+        answer = core.call("store.export", **asked, limit=limit, cursor=cursor)
+        assert len(answer["lines"]) <= limit
+        lines += answer["lines"]
+        cursor = answer["next_cursor"]
+        if not cursor:
+            return lines
+
+
+def imported(core: Core, lines: list[Line], org: str, **args: Any) -> dict[str, Any]:
+    """What became of lines."""
+    # Through text, as a file would carry them.
+    return core.call("store.import", org=org, lines=json.loads(json.dumps(lines)), **args)
+
+
+def first(lines: list[Line], kind: str) -> Line:
+    """A copy of the first line of a kind."""
+    return copy.deepcopy(next(line for line in lines if line["kind"] == kind))
+
+
+def with_part(line: Line, name: str, change: Line) -> Line:
+    """The line with a change in the first of its parts."""
+    return line | {name: [line[name][0] | change, *line[name][1:]]}
