@@ -15,10 +15,11 @@ from loom.planes.profile.structured import job
 from loom.planes.profile.structured.building import BUILD, Room
 from loom.planes.profile.structured.interface import Builder, BuildFailed, Fact, Settled
 from loom.planes.profile.structured.keyed_builder import KeyedBuilder
+from loom.system import transfer
 
 USER = "ada"
 KEY = DERIVED_KEY
-OPS = (*memory.OPS, *profile.OPS)
+OPS = (*memory.OPS, *profile.OPS, *transfer.ops((memory.CARGO, profile.CARGO)))
 LATE = profile.LATE
 WAIT_S = 20.0
 

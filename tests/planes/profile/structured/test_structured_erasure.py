@@ -40,7 +40,7 @@ def told(core: Core) -> str:
         core.call("profile.users"),
         on(core, "get", KEY),
         on(core, "history", KEY),
-        core.call("memory.export"),
+        core.call("store.export"),
         core.call("memory.list", memory_types=["structured_profile"], bodies="full"),
         core.call("profile.render"),
     ]

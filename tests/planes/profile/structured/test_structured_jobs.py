@@ -1,7 +1,6 @@
 """When profiles are built: once for a burst, a bounded number of times in vain, one at a time, for everybody."""
 
 import threading
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -29,7 +28,7 @@ from fakes import Core, CoreOf
 from loom import system
 from loom.errors import ShaMismatch
 from loom.ledger import derived
-from loom.planes import profile
+from loom.planes import memory, profile
 from loom.planes.profile.structured import job, status
 from loom.planes.profile.structured.building import BUILD
 from loom.planes.profile.structured.interface import BuildFailed
@@ -360,12 +359,13 @@ def test_two_admins_who_set_a_schema_at_once_do_not_lose_one(core: Core) -> None
     assert len(core.call("profile.schema_get")["history"]) == 2
 
 
-def test_an_import_makes_a_profile_stale_and_an_imported_one_is_built_again(core: Core) -> None:
+def test_an_import_has_profiles_built(core: Core) -> None:
     remember(core, "name", "Ada")
     begun(core)
-    lines = core.call("memory.export")["lines"]
+    lines = core.call("store.export")["lines"]
     kinds = {line.get("memory_key") for line in lines}
-    assert KEY in kinds
+    assert KEY not in kinds
+    assert "name" in kinds
     fact = next(line for line in lines if line.get("memory_key") == "name")
     with core.database.transaction("dev", write=True) as tx:
         profile.purge_namespace(tx, "local")
@@ -376,26 +376,14 @@ def test_an_import_makes_a_profile_stale_and_an_imported_one_is_built_again(core
     assert structured(core)["status"] == "ready"
     assert structured(core)["profile"]["name"] == "Ada"
     moved = {**fact, "namespace": "local", "user_id": "bob", "memory_id": f"mem_{2**60 + 5:016x}"}
-    assert core.call("memory.import", lines=[moved])["imported"] == 1
+    assert core.call("store.import", lines=[moved])["imported"] == 1
     assert structured(core, user_id="bob")["status"] == "pending"
     settle(core)
     assert structured(core, user_id="bob")["profile"]["name"] == "Ada"
 
 
-def test_reading_the_status_is_quick(core: Core) -> None:
-    """Not a benchmark: a thousand facts cost a read no more than a handful do."""
-    begun(core)
-    core.call("memory.set_many", user_id="ada", items=[{"memory_key": f"k{n}", "value": n} for n in range(1000)])
-    settle(core)
-    structured(core)
-    began = time.perf_counter()
-    for _ in range(20):
-        structured(core)
-    assert (time.perf_counter() - began) / 20 < 0.05
-
-
 def test_a_deleted_namespace_leaves_nothing(core_of: CoreOf, builder: TestBuilder) -> None:
-    core = core_of((*OPS, *system.operations((profile.purge_namespace,))), jobs_of(builder), LATE)
+    core = core_of((*memory.OPS, *profile.OPS, *system.operations((profile.purge_namespace,))), jobs_of(builder), LATE)
     remember(core, "name", "Ada")
     begun(core)
     core.call("namespace.delete", name="local", confirm="local")
@@ -406,19 +394,3 @@ def test_a_deleted_namespace_leaves_nothing(core_of: CoreOf, builder: TestBuilde
         }
     assert set(left.values()) == {0}
     assert structured(core)["status"] == "no_schema"
-
-
-def test_an_import_puts_no_profile_where_none_is_built(core: Core) -> None:
-    remember(core, "name", "Ada")
-    begun(core)
-    lines = {line.get("memory_key"): line for line in core.call("memory.export")["lines"]}
-    other = {"memory_id": f"mem_{2**60 + 7:016x}", "user_id": "bob"}
-    moved = [
-        {**lines[KEY], **other, "memory_key": "other"},
-        {**lines[KEY], **other, "agent": "claude"},
-        {**lines["name"], **other, "memory_key": KEY, "agent": "-"},
-    ]
-    assert [one["code"] for one in core.call("memory.import", lines=moved)["refused"]] == ["VALIDATION"] * 3
-    assert core.call("memory.import", lines=[{**lines[KEY], **other}])["imported"] == 1
-    # It says something of a user who has no memories here.
-    assert structured(core, user_id="bob")["profile"] == {"name": None, "age": None, "diet": None}
