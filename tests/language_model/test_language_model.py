@@ -53,7 +53,7 @@ def test_a_profile_and_memories_are_made_with_a_model(endpoint: str, tmp_path: P
         "writer_url": endpoint,
         "writer_model": "smollm2",
         "writer_timeout_s": "100",
-        "writer_output_tokens_max": "200",
+        "writer_output_tokens_max": "96",
     }
     with running(tmp_path / "home", **settings) as server:
         assert server.call("ops.health")["writer_configured"]
