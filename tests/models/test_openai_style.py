@@ -131,15 +131,10 @@ def test_json_is_found_in_what_the_model_says(
         Reply(body=b'{"choices": [{"message": null}]}'),
         Reply(body=b"[" * 100_000),
         completion(None),
-        completion("I do not know."),
-        completion('{"name": "Ada"'),
-        completion('{"name": NaN}'),
         completion('{"name": 1e999}'),
         completion('{"name": "\\ud800"}'),
         completion('{"name": "a\\u0000b"}'),
         completion("[" * 80 + "]" * 80),
-        completion("[" * 100_000),
-        completion('{"name": ' + "9" * 5_000 + "}"),
         completion(json.dumps(ADA), refusal="I cannot help with that."),
         completion(json.dumps(ADA), finish="content_filter"),
     ],
@@ -149,6 +144,21 @@ def test_what_is_no_answer(endpoint: ScriptedEndpoint, writer: OpenAiStyle, repl
     caught = failed(writer)
     assert (caught.retryable, caught.too_long) == (False, False)
     assert len(endpoint.received) == 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["I do not know.", '{"name": "Ada"', '{"name": NaN}', "[" * 100_000, '{"name": ' + "9" * 5_000 + "}", "", "36 of"],
+)
+def test_what_is_no_json_is_asked_for_in_words_once(
+    endpoint: ScriptedEndpoint, writer: OpenAiStyle, content: str
+) -> None:
+    endpoint.script += [completion(content), completion(content)]
+    assert not failed(writer).retryable
+    endpoint.script += [completion(content), says(ADA), says(ADA)]
+    assert asked(writer) == ADA
+    assert asked(writer) == ADA
+    assert formats(endpoint) == ["json_schema", "text", "json_schema", "text", "json_schema"]
 
 
 @pytest.mark.parametrize(
