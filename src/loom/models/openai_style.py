@@ -71,7 +71,7 @@ class OpenAiStyle:
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._turns = BoundedSemaphore(CALLS_AT_ONCE_MAX)
-        self._manner = Manner()
+        self._manner: Manner = Manner()
 
     @property
     def endpoint(self) -> str:
@@ -122,7 +122,8 @@ class OpenAiStyle:
             raise WriterFailed("the model gave no answer in time", retryable=True) from None
 
     async def _asked(self, ask: Ask, until_s: float) -> Json:
-        manner, heeded = self._manner, True
+        manner: Manner = self._manner
+        heeded = True
         async with httpx.AsyncClient(
             timeout=None,  # noqa: S113  # the whole exchange has a moment to end at
             trust_env=False,

@@ -266,7 +266,7 @@ def test_the_time_is_for_all_calls_together(endpoint: ScriptedEndpoint) -> None:
         build(endpoint, fact(1, "x"), timeout_s=0.3)
     with pytest.raises(BuildFailed):
         build(endpoint, fact(1, "x"), timeout_s=0.0)
-    assert len(endpoint.received) == 1
+    assert len(endpoint.received) <= 1
 
 
 def test_many_properties_go_in_groups(endpoint: ScriptedEndpoint) -> None:
