@@ -177,7 +177,7 @@ class Worker:
         left = 0
         for org in self._bench.database.orgs():
             waiting = self._waiting(org)
-            while show is not None and waiting and self._round(org, self._quick) + self._round(org, self._slow):
+            while show is not None and waiting and (self._round(org, self._quick) or self._round(org, self._slow)):
                 waiting = self._waiting(org)
                 show(left + waiting)
             left += waiting

@@ -4,7 +4,7 @@ import random
 import ssl
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from threading import BoundedSemaphore
@@ -16,7 +16,7 @@ from pydantic import SecretStr
 
 from loom.canonical import Json, encoded
 from loom.models import openai_wire as wire
-from loom.models.openai_wire import Ask, Manner, Reply
+from loom.models.openai_wire import Ask, Manner, NotJson, Reply
 from loom.models.strict_schema import strict
 from loom.models.writer import WriterFailed
 
@@ -71,7 +71,7 @@ class OpenAiStyle:
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._turns = BoundedSemaphore(CALLS_AT_ONCE_MAX)
-        self._manner = Manner()
+        self._manner: Manner = Manner()
 
     @property
     def endpoint(self) -> str:
@@ -122,7 +122,8 @@ class OpenAiStyle:
             raise WriterFailed("the model gave no answer in time", retryable=True) from None
 
     async def _asked(self, ask: Ask, until_s: float) -> Json:
-        manner = self._manner
+        manner: Manner = self._manner
+        heeded = True
         async with httpx.AsyncClient(
             timeout=None,  # noqa: S113  # the whole exchange has a moment to end at
             trust_env=False,
@@ -132,8 +133,16 @@ class OpenAiStyle:
             for _ in range(wire.MANNERS_MAX):
                 reply = await self._sent(client, wire.request_body(ask, manner), until_s)
                 if reply.status in wire.OK:
-                    made = wire.answer(reply)
-                    self._manner = manner  # one reference, set at once; of two threads either may win
+                    try:
+                        made = wire.answer(reply)
+                    except NotJson:
+                        # It knows the field and does not heed it, this time: words are tried, and not remembered.
+                        if manner.format == "text":
+                            raise
+                        manner, heeded = replace(manner, format="text"), False
+                        continue
+                    if heeded:
+                        self._manner = manner  # one reference, set at once; of two threads either may win
                     return made
                 following = wire.next_manner(manner, reply)
                 if following is None:

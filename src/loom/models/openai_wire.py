@@ -36,6 +36,10 @@ THOUGHTS: Final = re.compile(r"<think>.*?</think>", re.DOTALL)
 SHAPE_ASKED: Final = "\n\nAnswer with one JSON value and nothing else. It must fit this JSON Schema:\n"
 
 
+class NotJson(WriterFailed):
+    """The model said something, and it is no JSON."""
+
+
 @dataclass(frozen=True, slots=True)
 class Manner:
     """How one endpoint wants to be asked.
@@ -160,7 +164,8 @@ def answer(reply: Reply) -> Json:
     """The JSON that the model made.
 
     Raises:
-        WriterFailed: the reply is none of this protocol's, or the model refused, stopped half way or made no JSON.
+        NotJson: the model made no JSON.
+        WriterFailed: the reply is none of this protocol's, or the model refused or stopped half way.
     """
     try:
         read = cast("object", json.loads(reply.body))
@@ -185,7 +190,8 @@ def parsed(content: str) -> Json:
     """The JSON in a model's text: the whole of it, or what stands behind its thoughts, between fences, or in prose.
 
     Raises:
-        WriterFailed: there is none, or it cannot be stored.
+        NotJson: there is none.
+        WriterFailed: it cannot be stored.
     """
     said = THOUGHTS.sub("", content).strip()
     begins = [place for place in (said.find("{"), said.find("[")) if place >= 0]
@@ -193,7 +199,7 @@ def parsed(content: str) -> Json:
         found, value = _decoded(text)
         if found:
             return _storable(value)
-    raise WriterFailed("the model's answer is not JSON", retryable=False)
+    raise NotJson("the model's answer is not JSON", retryable=False)
 
 
 def _decoded(text: str) -> tuple[bool, Json]:

@@ -17,6 +17,7 @@ from loom.edges.cli.shell import App, LoadCompose, build, load_settings, place_o
 from loom.edges.cli.version import versions
 from loom.errors import LoomError
 from loom.models.interface import EmbedderFailed
+from loom.models.writer import Writer
 from loom.storage.interface import StoreError
 
 FREE_BYTES_MIN = 1024**3
@@ -70,7 +71,7 @@ def examined(settings: Settings, compose: LoadCompose) -> Iterator[Finding]:
         try:
             yield store(app, place_of(settings))
             yield model(app)
-            yield writer(app)
+            yield writer(app.dispatcher.writer)
             yield tokens(app, settings)
         finally:
             app.close()
@@ -113,9 +114,8 @@ def model(app: App) -> Finding:
     return Finding("model", ok=True, found=f"{embedder.space.model} from {embedder.space.source}")
 
 
-def writer(app: App) -> Finding:
+def writer(language_model: Writer | None) -> Finding:
     """Where memories and messages would be sent; nothing is sent to find out."""
-    language_model = app.dispatcher.writer
     if language_model is None:
         return Finding("language model", ok=True, found="none is configured; no text leaves this server")
     found = f"memories and messages go to {language_model.model} at {language_model.endpoint}"

@@ -19,4 +19,15 @@ BUILD = structured.BUILD
 KeyedBuilder = structured.KeyedBuilder
 ModelBuilder = structured.ModelBuilder
 
-__all__ = ["BUILD", "CARGO", "LATE", "LEG", "OPS", "SWEEPS", "KeyedBuilder", "ModelBuilder", "jobs", "purge_namespace"]
+__all__ = [
+    "BUILD",
+    "CARGO",
+    "LATE",
+    "LEG",
+    "OPS",
+    "SWEEPS",
+    "KeyedBuilder",
+    "ModelBuilder",
+    "jobs",
+    "purge_namespace",
+]
