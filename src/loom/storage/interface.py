@@ -85,7 +85,15 @@ class Transaction(Protocol):
         ...
 
     def lock(self, *key: str) -> None:
-        """Until this transaction ends, no other transaction gets past the same `key`."""
+        """Until this transaction ends, no other transaction gets past the same `key`.
+
+        Like `send` it may wait for the next statement that has an answer, which then sees what those
+        left that held the key before.
+        """
+        ...
+
+    def stamp_soon(self) -> None:
+        """Let the next stamp come with the next statement that has an answer: for a writer that holds its lock."""
         ...
 
     def stamp(self) -> int:

@@ -23,6 +23,7 @@ from loom.storage.postgres.connection import (
 from loom.storage.postgres.counts import PostgresCounts
 from loom.storage.postgres.migrations import bring_up_to_date, connect
 from loom.storage.postgres.pools import CLOSED, Replica, primary
+from loom.storage.postgres.scrub import Scrubber
 from loom.storage.postgres.settings import PostgresSettings
 from loom.storage.postgres.stamps import Stamps
 from loom.storage.postgres.text_index import PostgresTextIndex, TextCounts
@@ -71,7 +72,7 @@ class PostgresDatabase:
         self._counts, self._spaces = TextCounts(), Spaces()
         self._in_block = threading.local()
         self._orgs_known: set[str] = set()
-        self._scrub_wanted = threading.Event()
+        self._scrubber = Scrubber(self._settings.rewrite_bytes_max)
         self._closed = False
         self._on_close = on_close
         with connect(url, self._settings) as connection:
@@ -111,18 +112,16 @@ class PostgresDatabase:
             return [str(store_error(error))]
 
     def maintain(self) -> None:
-        """Upkeep by one server at a time: vacuum after removals, an index for each large vector shelf.
+        """Upkeep by one server at a time: no byte of what was removed, an index for each large vector shelf.
 
         Raises:
             StoreError: the database cannot be reached.
         """
         self._check_alone()
         self._check_open()
-        scrub = self._scrub_wanted.is_set()
-        self._scrub_wanted.clear()
         try:
             with connect(self._url, self._settings) as connection:
-                upkeep.maintain(connection, self._prepared.path, scrub=scrub)
+                upkeep.maintain(connection, self._prepared.path, self._scrubber)
         except FAULTS as error:
             raise store_error(error) from error
 
@@ -169,7 +168,7 @@ class PostgresDatabase:
             yield PostgresTransaction(
                 org,
                 session,
-                PostgresTextIndex(session, org, self._counts, self._scrub_wanted.set),
+                PostgresTextIndex(session, org, self._counts),
                 PostgresVectorIndex(session, org, self._spaces),
                 self._stamps,
             )

@@ -14,6 +14,7 @@ from loom.storage.postgres import dialect
 from loom.storage.postgres.adapt import adapt
 from loom.storage.postgres.connection import Connection, literal, store_error
 from loom.storage.postgres.migrations import Prepared, passes_walls
+from loom.storage.postgres.piped import PipedConnection
 from loom.storage.postgres.settings import PostgresSettings
 
 CLOSED = "The store is closed."
@@ -38,7 +39,7 @@ class Pool:
     def __init__(self, url: str, settings: PostgresSettings, configure: Begin, name: str, wait_s: float) -> None:
         self._pool = ConnectionPool(
             url,
-            connection_class=psycopg.Connection,
+            connection_class=PipedConnection,
             kwargs={"autocommit": True, "connect_timeout": settings.connect_timeout_s, "application_name": name},
             min_size=settings.connections_min,
             max_size=settings.connections_max,

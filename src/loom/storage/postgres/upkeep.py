@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from psycopg import errors, sql
+from psycopg import errors
 
 from loom.storage.postgres import dialect
 from loom.storage.postgres.connection import Connection, literal
 from loom.storage.postgres.migrations import OUTSIDE_THE_WALL
+from loom.storage.postgres.scrub import Scrubber, unwiped
 from loom.storage.postgres.vector_index import INDEXED_FROM_ROWS
 
 LOCK_KEY = (1280266061, 3)
@@ -14,7 +15,6 @@ INDEXES_MAX = 64
 """Large vector shelves with an index of their own; the planner looks at each of them."""
 
 STATEMENT_TIMEOUT_S = 3600
-SCRUBBED: Sequence[str] = ("text_entry", "vector_row", "ledger_version", "ledger_item", "idempotency")
 
 _ESTIMATE = "SELECT coalesce(max(reltuples), 0) FROM pg_class WHERE oid = to_regclass('vector_row')"
 _ORGS = "SELECT org FROM store_org ORDER BY org"
@@ -35,7 +35,6 @@ SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a
 WHERE c.relnamespace = CAST(%s AS regnamespace) AND c.relkind IN ('r', 'p')
     AND NOT (c.relrowsecurity AND c.relforcerowsecurity) AND c.relname <> ALL(%s)
 """
-_THERE = "SELECT to_regclass(%s) IS NOT NULL"
 
 
 def check(connection: Connection, path: str) -> Sequence[str]:
@@ -46,20 +45,17 @@ def check(connection: Connection, path: str) -> Sequence[str]:
     return [
         *(f"The index {name} is not valid. Run: REINDEX INDEX {dialect.SCHEMA}.{name};" for (name,) in broken),
         *(f"The table {name} has no row-level security; start the server again to set it." for (name,) in open_),
+        *unwiped(connection),
     ]
 
 
-def maintain(connection: Connection, path: str, *, scrub: bool) -> None:
-    """Vacuum after removals, and give each large vector shelf its index; nothing while another server does so."""
+def maintain(connection: Connection, path: str, scrubber: Scrubber) -> None:
+    """Scrub after removals, and give each large vector shelf its index; nothing while another server does so."""
     _settle(connection, path)
     turn = connection.execute("SELECT pg_try_advisory_lock(%s, %s)", LOCK_KEY).fetchone()
     if turn is None or not turn[0]:
         return
-    if scrub:
-        for table in SCRUBBED:
-            there = connection.execute(_THERE, [table]).fetchone()
-            if there is not None and there[0]:
-                connection.execute(sql.SQL("VACUUM (ANALYZE) {}").format(sql.Identifier(dialect.SCHEMA, table)))
+    scrubber.round(connection)
     _index_vectors(connection)
 
 
