@@ -1,6 +1,5 @@
 """The list of work to do, kept beside the rows it is about."""
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -69,7 +68,7 @@ def enqueue(tx: Transaction, kind: str, subject: str, delay_us: int = 0) -> None
     """
     # The clock and no stamp: that would be one more way to the server while locks are held. What is asked for
     # anew rises in the statement itself, wherever the clock stands.
-    now_ns = time.time_ns()
+    now_ns = tx.clock_ns()
     run_at = now_ns // 1000 + delay_us if delay_us else 0
     tx.send(ENQUEUE, kind=kind, subject=subject, generation=now_ns, run_at=run_at)
 

@@ -108,6 +108,10 @@ class Transaction(Protocol):
         """Let no later stamp be at or below `number`, which came from another store."""
         ...
 
+    def clock_ns(self) -> int:
+        """Now, in nanoseconds, by the clock that stamps follow; nobody is asked for it."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Counted:

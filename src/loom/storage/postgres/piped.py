@@ -1,8 +1,8 @@
 """A connection whose pipelines end as a transaction needs it.
 
-psycopg ends a pipeline with a Sync and then a Flush. The server takes the Flush for a sign of life that asks for
-nothing, and from then on does not watch how long the transaction stands still: a process that hangs would hold its locks
-for ever. A Sync makes the server send everything already, so here the Flush is left out.
+psycopg ends a pipeline with a Sync and then a Flush. The server takes the Flush for a sign of life that asks
+for nothing, and from then on does not watch how long the transaction stands still: a process that hangs would
+hold its locks for ever. A Sync makes the server send everything already, so here the Flush is left out.
 """
 
 from collections.abc import Generator

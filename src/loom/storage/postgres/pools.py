@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from typing import cast
 
 import psycopg
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout, TooManyRequests
@@ -39,7 +40,7 @@ class Pool:
     def __init__(self, url: str, settings: PostgresSettings, configure: Begin, name: str, wait_s: float) -> None:
         self._pool = ConnectionPool(
             url,
-            connection_class=PipedConnection,
+            connection_class=cast("type[Connection]", PipedConnection),
             kwargs={"autocommit": True, "connect_timeout": settings.connect_timeout_s, "application_name": name},
             min_size=settings.connections_min,
             max_size=settings.connections_max,

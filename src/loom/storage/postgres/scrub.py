@@ -2,9 +2,9 @@
 
 PostgreSQL leaves them in three places. Vacuum frees the place of a dead row and does not overwrite it; it
 never takes a word out of a GIN index; and ANALYZE keeps samples of columns. So tables are written anew (VACUUM
-FULL, with their TOAST and their indexes) as far as they are small enough for others to wait for it. A larger one is vacuumed,
-its word index is rebuilt beside the old one, which locks nobody out, and what may be left in free space is
-noted for `check` until something has written the table anew. Samples of text are never taken at all.
+FULL, with their TOAST and their indexes) as far as they are small enough for others to wait for it. A larger
+one is vacuumed, its word index is rebuilt beside the old one, which locks nobody out, and what may be left in
+free space is noted for `check` until something has written the table anew. Samples of text are never taken.
 
 Who removes leaves a wish in the same transaction. A wish is granted once no snapshot is left that could still
 see what it removed, and struck off at the end: a crash in between has it done again. The log of PostgreSQL, backups

@@ -20,7 +20,7 @@ class Stamps:
     """Asks the database for numbers; schema/0001_engine.sql says why they never repeat."""
 
     def __init__(self, clock_ns: Callable[[], int]) -> None:
-        self._clock_ns = clock_ns
+        self.clock_ns = clock_ns
         self._mutex = threading.Lock()
         self._ahead: dict[str, int] = {}
 
@@ -37,7 +37,7 @@ class Stamps:
     def _asked(self, org: str) -> dict[str, str | int]:
         with self._mutex:
             after = self._ahead.get(org, 0)
-        return {"org": org, "least": max(self._clock_ns(), STAMP_MIN), "after": after}
+        return {"org": org, "least": max(self.clock_ns(), STAMP_MIN), "after": after}
 
     def _given(self, org: str, given: int) -> int:
         if org in self._ahead:

@@ -95,6 +95,10 @@ class PostgresTransaction:
         """Let no later stamp be at or below `number`."""
         self._stamps.outstrip(self._session, self._org, number)
 
+    def clock_ns(self) -> int:
+        """Now, in nanoseconds."""
+        return self._stamps.clock_ns()
+
     def _told(self, sql: str, params: Mapping[str, Param]) -> str:
         return translated(sql, tuple(name for name, value in params.items() if isinstance(value, list | tuple)))
 

@@ -85,6 +85,10 @@ class SqliteTransaction:
         """Let no later stamp be at or below `number`."""
         self._stamps.outstrip(self._session, self._org, number)
 
+    def clock_ns(self) -> int:
+        """Now, in nanoseconds."""
+        return self._stamps.clock_ns()
+
     def _whole(self, sql: str, params: Mapping[str, Param]) -> tuple[str, Mapping[str, Value]]:
         """The statement and its values as SQLite takes them: a list is one JSON text."""
         single: dict[str, Value] = {}
