@@ -91,11 +91,15 @@ class MemoryTransaction:
         return self.rows(sql, **params)
 
     def lock(self, *key: str) -> None: ...
+    def stamp_soon(self) -> None: ...
 
     def stamp(self) -> int:
         return time.time_ns()
 
     def outstrip(self, number: int) -> None: ...
+
+    def clock_ns(self) -> int:
+        return time.time_ns()
 
 
 class MemoryDatabase:

@@ -1,8 +1,7 @@
 """How much work waits, and that asking often costs nothing."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any
 
 import pytest
 
@@ -19,7 +18,12 @@ class Watched:
         self.database = database
         self.begun = 0
         self.failing = False
-        self.orgs: Callable[[], Any] = database.orgs
+        self.orgs, self.check, self.maintain = database.orgs, database.check, database.maintain
+        self.share_wakes, self.shared_counts, self.close = (
+            database.share_wakes,
+            database.shared_counts,
+            database.close,
+        )
 
     @contextmanager
     def transaction(self, org: str, *, write: bool, may_lag: bool = False) -> Generator[Transaction]:
@@ -28,9 +32,6 @@ class Watched:
         self.begun += 1
         with self.database.transaction(org, write=write, may_lag=may_lag) as tx:
             yield tx
-
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  # whatever else a store can do
-        return getattr(self.database, name)
 
 
 class Seconds:

@@ -16,12 +16,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import cast
 
-import apsw
 import psycopg
 
 from loom.storage.migrate import from_package
 from loom.storage.postgres.engine import PostgresDatabase
-from loom.storage.sqlite import SqliteDatabase
+from loom.storage.sqlite import SqliteDatabase, SqliteSettings
+from loom.storage.sqlite.connection import connect, execute
 from loom.storage.sqlite.org_file import file_name_of
 from postgres_server import test_server
 from test_shared_statements import STATEMENTS
@@ -67,19 +67,19 @@ def sqlite_tables(folder: Path) -> Tables:
     with database.transaction(ORG, write=True):
         pass
     database.close()
-    connection = apsw.Connection(str(folder / file_name_of(ORG)))
+    connection = connect(folder / file_name_of(ORG), SqliteSettings(), write=False, busy_timeout_s=1.0)
     made: dict[str, Table] = {}
     listed = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
-    for (table,) in connection.execute(listed).fetchall():
+    for (table,) in execute(connection, listed):
         columns: dict[str, Sequence[str]] = {}
-        for name, kind, not_null, default, key in connection.execute(
-            'SELECT name, type, "notnull", dflt_value, pk FROM pragma_table_info(?)', (table,)
+        for name, kind, not_null, default, key in execute(
+            connection, 'SELECT name, type, "notnull", dflt_value, pk FROM pragma_table_info(?)', (table,)
         ):
             asks = _asks(not_null=bool(not_null or key), default=default is not None)
             columns[str(name)] = (str(kind), asks)
         keys = [
-            [str(name) for (name,) in connection.execute("SELECT name FROM pragma_index_info(?)", (index,))]
-            for index, unique in connection.execute('SELECT name, "unique" FROM pragma_index_list(?)', (table,))
+            [str(name) for (name,) in execute(connection, "SELECT name FROM pragma_index_info(?)", (index,))]
+            for index, unique in execute(connection, 'SELECT name, "unique" FROM pragma_index_list(?)', (table,))
             if unique
         ]
         made[str(table)] = Table(columns, sorted(keys))
@@ -120,9 +120,10 @@ def broken(promised: Tables, now: Tables) -> Sequence[str]:
                 found.append(f"{name}.{column} was {kind} and is {columns[column][0]}")
             elif columns[column][1] not in {asks, DEFAULTED if asks == REQUIRED else asks}:
                 found.append(f"{name}.{column} was {asks} and is {columns[column][1]}")
-        for column in columns.keys() - table.columns.keys():
-            if columns[column][1] == REQUIRED:
-                found.append(f"{name}.{column} is new and may not be left out")
+        added = columns.keys() - table.columns.keys()
+        found.extend(
+            f"{name}.{column} is new and may not be left out" for column in added if columns[column][1] == REQUIRED
+        )
         known = [list(key) for key in table.unique]
         found.extend(f"{name} has a new unique key: {list(key)}" for key in now[name].unique if list(key) not in known)
         # ON CONFLICT names the key it meets.

@@ -23,7 +23,7 @@ OPEN_WAIT_MAX_S = 60.0
 """How long a call waits while another opens the same file, which includes new tables and the wait for a process."""
 
 IDLE_FILES_MAX = 32
-"""Files that one upkeep looks at though nobody uses them: what was left to scrub there when they were closed is done."""
+"""Files that one upkeep looks at though nobody uses them: what was left to scrub when they were closed is done."""
 
 MAINTAIN_S_MAX = 10.0
 """How long one upkeep may go on; the next one continues with the files it left out."""
