@@ -3,8 +3,8 @@
 PostgreSQL leaves them in three places. Vacuum frees the place of a dead row and does not overwrite it; it
 never takes a word out of a GIN index; and ANALYZE keeps samples of columns. So tables are written anew (VACUUM
 FULL, with their TOAST and their indexes) as far as they are small enough for others to wait for it. A larger
-one is vacuumed, its word index is rebuilt beside the old one, which locks nobody out, and what may be left in
-free space is noted for `check` until something has written the table anew. Samples of text are never taken.
+one is vacuumed, its word index is rebuilt beside the old one, which locks nobody out, and that its free space may
+hold text is noted in store_unwiped and logged until something has written it anew. Samples are never taken.
 
 Who removes leaves a wish in the same transaction. A wish is granted once no snapshot is left that could still
 see what it removed, and struck off at the end: a crash in between has it done again. The log of PostgreSQL, backups
@@ -56,8 +56,9 @@ WHERE transaction_id >= next OR next - transaction_id > coalesce((SELECT max(old
 ORDER BY transaction_id LIMIT %s
 """
 _DONE = "DELETE FROM store_scrub WHERE transaction_id = ANY(CAST(%s AS BIGINT[]))"
+# Of a table that is spread over other servers (Citus) the size here says nothing, so it is never locked.
 _TABLES = """
-SELECT relname, pg_total_relation_size(oid) FROM pg_class
+SELECT relname, CASE WHEN to_regclass('pg_dist_partition') IS NULL THEN pg_total_relation_size(oid) END FROM pg_class
 WHERE relnamespace = CAST(%s AS regnamespace) AND relkind = 'r' AND relname <> ALL(%s) ORDER BY relname
 """
 _LEFT_OVERS = """
@@ -83,7 +84,7 @@ _LOG = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True)
 class _Table:
     name: str
-    byte_size: int
+    byte_size: int | None
 
 
 class Scrubber:
@@ -117,12 +118,16 @@ class Scrubber:
             _LOG.info("a table is in use; what was removed is scrubbed later")
         else:
             connection.execute(_DONE, [wishes])
+            for name, since in connection.execute(_UNWIPED, [dialect.SCHEMA]).fetchall():
+                _LOG.warning(
+                    "free space of %s may hold text removed since %s: too large to be written anew", name, since
+                )
         ended_s = self._clock_s()
         self._rests_until_s = ended_s + REST_SHARE * (ended_s - started_s)
 
     def _scrub(self, connection: Connection, table: _Table) -> None:
         name = sql.Identifier(dialect.SCHEMA, table.name)
-        if table.byte_size <= self._rewrite_bytes_max:
+        if table.byte_size is not None and table.byte_size <= self._rewrite_bytes_max:
             connection.execute(literal(f"SET lock_timeout TO '{LOCK_WAIT_S}s'"))
             try:
                 connection.execute(sql.SQL("VACUUM (FULL, ANALYZE) {}").format(name))
@@ -140,15 +145,6 @@ class Scrubber:
         connection.execute(_NOTE, [dialect.SCHEMA, table.name])
 
 
-def unwiped(connection: Connection) -> Sequence[str]:
-    """A sentence for each table whose free space may hold removed text."""
-    return [
-        f"The table {name} is too large to be written anew while others wait, so its free space may hold bytes of text"
-        f" removed since {since}. In a quiet hour run: VACUUM (FULL) {dialect.SCHEMA}.{name};"
-        for name, since in connection.execute(_UNWIPED, [dialect.SCHEMA])
-    ]
-
-
 def _tables(connection: Connection) -> Sequence[_Table]:
     found = connection.execute(_TABLES, [dialect.SCHEMA, list(UNTOUCHED)])
-    return [_Table(str(name), int(byte_size)) for name, byte_size in found.fetchall()]
+    return [_Table(str(name), None if size is None else int(size)) for name, size in found.fetchall()]
