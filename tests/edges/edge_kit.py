@@ -120,6 +120,10 @@ class MemoryDatabase:
         with self._lock:
             yield MemoryTransaction(org, self.kept)
 
+    def look(self, org: str, sql: str, /, **params: Param) -> Row | None:
+        with self._transaction(org) as tx:
+            return tx.row(sql, **params)
+
     def orgs(self) -> Sequence[str]:
         return ("dev",)
 

@@ -18,6 +18,7 @@ class Watched:
         self.database = database
         self.begun = 0
         self.failing = False
+        self.look = database.look
         self.orgs, self.check, self.maintain = database.orgs, database.check, database.maintain
         self.share_wakes, self.shared_counts, self.close = (
             database.share_wakes,

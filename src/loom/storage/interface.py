@@ -162,6 +162,14 @@ class Database(Protocol):
         """
         ...
 
+    def look(self, org: str, sql: str, /, **params: Param) -> Row | None:
+        """The one row of one query, or None: a read transaction of a single statement, in one way to the server.
+
+        Raises:
+            StoreError: the store cannot serve.
+        """
+        ...
+
     def orgs(self) -> Sequence[str]:
         """Every org that has a store, the system's left out."""
         ...

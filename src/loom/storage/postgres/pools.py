@@ -66,14 +66,19 @@ class Pool:
         except psycopg.OperationalError:
             self.give_back(connection)
             self._pool.check()
+        except BaseException:
+            self.give_back(connection)
+            raise
         else:
             return connection
         connection = self._taken()
         try:
             begin(connection)
-        except psycopg.OperationalError as error:
+        except BaseException as error:
             self.give_back(connection)
-            raise store_error(error) from error
+            if isinstance(error, psycopg.OperationalError):
+                raise store_error(error) from error
+            raise
         return connection
 
     def give_back(self, connection: Connection) -> None:

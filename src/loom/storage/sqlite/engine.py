@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from loom.storage.interface import SYSTEM_ORG, StoreError
+from loom.storage.interface import SYSTEM_ORG, Param, Row, StoreError
 from loom.storage.migrate import Migration
 from loom.storage.sqlite.org_file import SUFFIX, EmptyStore, OrgFile, Schema, file_name_of, org_in
 from loom.storage.sqlite.settings import SqliteSettings
@@ -88,6 +88,11 @@ class SqliteDatabase:
                 yield transaction
         finally:
             self._in_block.active = False
+
+    def look(self, org: str, sql: str, /, **params: Param) -> Row | None:
+        """The one row of one query, or None."""
+        with self.transaction(org, write=False) as transaction:
+            return transaction.row(sql, **params)
 
     def orgs(self) -> Sequence[str]:
         """Every org that has a file, the system's left out. A file that cannot be read is logged and left out."""
