@@ -11,8 +11,7 @@ from store_kit import INSERT, MIGRATIONS, ORG, SHELF, add, asking, count, random
 
 from loom.storage.indexes import Scored
 from loom.storage.interface import Database, StoreError
-from loom.storage.sqlite import SqliteDatabase, SqliteSettings, text_index
-from loom.storage.sqlite import engine as sqlite_engine
+from loom.storage.sqlite import SqliteDatabase, SqliteSettings
 from loom.storage.sqlite.connection import connect, execute
 from loom.storage.sqlite.org_file import file_name_of
 from loom.storage.sqlite.vector_index import PARTS_MAX
@@ -287,43 +286,6 @@ def test_a_large_shelf_is_scrubbed_by_upkeep(database: SqliteDatabase, folder: P
     assert [number for number in gone if secrets[number][8:].encode() in left] == []
     assert secrets[1][8:].encode() in left
     assert list(database.check()) == []
-
-
-@pytest.mark.parametrize("closed", [True, False])
-def test_what_was_left_to_scrub_is_done_by_a_process_that_never_used_the_file(
-    database: SqliteDatabase, folder: Path, monkeypatch: pytest.MonkeyPatch, *, closed: bool
-) -> None:
-    monkeypatch.setattr(text_index, "SCRUB_AT_ONCE_ROWS_MAX", 0)
-    secrets = {number: secret(number) for number in range(30)}
-    with database.transaction(ORG, write=True) as transaction:
-        for number, word in secrets.items():
-            transaction.text.put(SHELF, number, text(f"common {word}"))
-    with database.transaction(ORG, write=True) as transaction:
-        transaction.text.remove(SHELF, 3)
-        transaction.text.scrub(SHELF)
-    if closed:
-        database.close()
-        assert not (folder / f"{NAME}-wal").exists()
-    assert secrets[3][6:].encode() in bytes_in(folder)
-    other = SqliteDatabase(folder, MIGRATIONS)
-    other.maintain()
-    left = bytes_in(folder)
-    assert secrets[3][6:].encode() not in left
-    assert secrets[4][6:].encode() in left
-    other.close()
-
-
-def test_files_that_nobody_uses_have_their_upkeep_in_turn(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite_engine, "IDLE_FILES_MAX", 2)
-    first = SqliteDatabase(folder, MIGRATIONS)
-    for number in range(5):
-        add(first, "x", org=f"org{number}")
-    first.close()
-    other = SqliteDatabase(folder, MIGRATIONS, SqliteSettings(orgs_open_max=1))
-    looked_at = [other._names_to_maintain() for _ in range(3)]
-    assert [len(names) for names in looked_at] == [2, 2, 2]
-    assert len({name for names in looked_at for name in names}) == 5
-    other.close()
 
 
 def test_upkeep_empties_the_log_and_keeps_no_sampled_values(database: SqliteDatabase, folder: Path) -> None:
