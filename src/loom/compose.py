@@ -31,6 +31,8 @@ from loom.models import sources
 from loom.models.hashing import HashingEmbedder
 from loom.models.interface import Embedder
 from loom.models.onnx import OnnxEmbedder
+from loom.models.openai_style import Endpoint, OpenAiStyle
+from loom.models.writer import Writer
 from loom.ops.dispatch import Dispatcher
 from loom.ops.ratelimit import PerMinute, RateLimit, SharedPerMinute
 from loom.ops.registry import Registry
@@ -49,6 +51,9 @@ CODE_FOLDER = "code"
 """Repositories that were fetched."""
 
 LEG_THREADS = 16
+MODEL_BUILD_TIMEOUT_S = 300.0
+"""How long a language model may take to build one profile, all its calls together."""
+
 MEBIBYTE = 1024 * 1024
 
 PLANES = (memory, profile, knowledge, conversation, tracker, code)
@@ -57,6 +62,7 @@ LIBRARY = code.Library(knowledge.keep_text, knowledge.forget_text)
 """A repository's documents are kept with the others of its namespace."""
 
 PURGES = (
+    memory.purge_namespace,
     profile.purge_namespace,
     conversation.purge_namespace,
     knowledge.purge_namespace,
@@ -198,17 +204,46 @@ def embedder(settings: Settings) -> Embedder:
         raise StoreError(str(error)) from error
 
 
+def writer(settings: Settings) -> Writer | None:
+    """The language model that the settings name, not called yet; None when they name none.
+
+    Raises:
+        StoreError: they name half of one.
+    """
+    if not settings.writer_url and not settings.writer_model:
+        return None
+    if not settings.writer_url or not settings.writer_model:
+        missing = "writer_model (LOOM_WRITER_MODEL)" if settings.writer_url else "writer_url (LOOM_WRITER_URL)"
+        raise StoreError(f"setting {missing}: a language model needs both its endpoint and its name; set this one too")
+    if settings.writer_output_tokens_max * 2 > settings.writer_context_tokens:
+        raise StoreError(
+            "setting writer_output_tokens_max (LOOM_WRITER_OUTPUT_TOKENS_MAX): is over half of writer_context_tokens"
+        )
+    return OpenAiStyle(
+        Endpoint(
+            url=settings.writer_url,
+            model=settings.writer_model,
+            api_key=settings.writer_api_key,
+            timeout_s=settings.writer_timeout_s,
+            context_tokens=settings.writer_context_tokens,
+            output_tokens_max=settings.writer_output_tokens_max,
+        )
+    )
+
+
 def build(settings: Settings) -> App:
     """A server on the store of `settings.home`; not started.
 
     Raises:
         StoreError: the store or the model's files cannot be used.
     """
+    language_model = writer(settings)
     store, model = database(settings), embedder(settings)
-    bench = Bench(store, model, clock_us, settings.tombstone_days)
+    bench = Bench(store, model, clock_us, settings.tombstone_days, language_model)
     late = LateQueue(bench, {name: handler for part in (*PLANES, system) for name, handler in part.LATE.items()})
     sweeps = [sweep for part in (*PLANES, system) for sweep in part.SWEEPS]
-    worker = Worker(bench, jobs(settings), sweeps, late)
+    slow = memory.SLOW if language_model is None else memory.SLOW | {profile.BUILD}
+    worker = Worker(bench, jobs(settings, language_model), sweeps, late, slow=slow)
     lifecycle, metrics, pool = Lifecycle(), Metrics(), ThreadPoolExecutor(LEG_THREADS, "loom-leg")
     backlog = Backlog(store, clock_us)
     metrics.gauge("jobs_waiting", "Jobs of every org that wait or are being done.", backlog.waiting)
@@ -218,6 +253,7 @@ def build(settings: Settings) -> App:
         registry=ops,
         database=store,
         embedder=model,
+        writer=language_model,
         install=install(settings),
         rate_limit=rate_limit(settings, store),
         clock_us=clock_us,
@@ -237,13 +273,18 @@ def build(settings: Settings) -> App:
     return App(dispatcher, asgi, lifecycle, worker, model, store, pool, works=settings.later_work == "here")
 
 
-def jobs(settings: Settings) -> dict[str, Handler]:
+def jobs(settings: Settings, language_model: Writer | None) -> dict[str, Handler]:
     """What the worker does, by the kind of job."""
     closed = (*code.SYSTEM_FOLDERS, settings.home.resolve())
+    if language_model is None:
+        builds = profile.jobs(profile.KeyedBuilder())
+    else:
+        builds = profile.jobs(profile.ModelBuilder(language_model), MODEL_BUILD_TIMEOUT_S)
     yard = code.Yard(settings.home / CODE_FOLDER, git_environment(), closed=closed)
     return {
         **embedding.JOBS,
-        **profile.jobs(profile.KeyedBuilder()),
+        **memory.JOBS,
+        **builds,
         **conversation.JOBS,
         **knowledge.JOBS,
         **tracker.JOBS,

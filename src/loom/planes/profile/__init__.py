@@ -15,6 +15,19 @@ LEG = leg.LEG
 CARGO = structured.CARGO
 jobs = structured.jobs
 purge_namespace = structured.purge_namespace
+BUILD = structured.BUILD
 KeyedBuilder = structured.KeyedBuilder
+ModelBuilder = structured.ModelBuilder
 
-__all__ = ["CARGO", "LATE", "LEG", "OPS", "SWEEPS", "KeyedBuilder", "jobs", "purge_namespace"]
+__all__ = [
+    "BUILD",
+    "CARGO",
+    "LATE",
+    "LEG",
+    "OPS",
+    "SWEEPS",
+    "KeyedBuilder",
+    "ModelBuilder",
+    "jobs",
+    "purge_namespace",
+]

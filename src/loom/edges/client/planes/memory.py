@@ -16,12 +16,14 @@ from loom.edges.client.planes.memory_fields import (
     MemoryRestoreFields,
     MemorySearchFields,
     MemorySetFields,
+    MemorySetFromMessagesFields,
     MemorySetManyFields,
     MemoryTouchFields,
     MemoryUpdateFields,
 )
 from loom.edges.client.running import AsyncRun, Run
 from loom.planes.memory.answers import SearchAnswer
+from loom.planes.memory.messages import SetFromMessagesAnswer
 from loom.planes.memory.ops_guard import GuardAnswer
 from loom.planes.memory.ops_list import ListAnswer
 from loom.planes.memory.ops_many import SetManyAnswer
@@ -83,6 +85,13 @@ class Memory:
     def set(self, **fields: Unpack[MemorySetFields]) -> SetAnswer:
         """Remember one claim under a readable key: creates it, or writes a new version of it."""
         return self._run("memory.set", SetAnswer, fields)
+
+    def set_from_messages(self, **fields: Unpack[MemorySetFromMessagesFields]) -> SetFromMessagesAnswer:
+        """Have the language model read messages, and remember what they say as claims that name them.
+
+        The messages are sent to the endpoint that the server's settings name.
+        """
+        return self._run("memory.set_from_messages", SetFromMessagesAnswer, fields)
 
     def set_many(self, **fields: Unpack[MemorySetManyFields]) -> SetManyAnswer:
         """Remember up to 1,000 claims in one call; each has its own answer, and one that is refused stops no other."""
@@ -150,6 +159,13 @@ class AsyncMemory:
     async def set(self, **fields: Unpack[MemorySetFields]) -> SetAnswer:
         """Remember one claim under a readable key: creates it, or writes a new version of it."""
         return await self._run("memory.set", SetAnswer, fields)
+
+    async def set_from_messages(self, **fields: Unpack[MemorySetFromMessagesFields]) -> SetFromMessagesAnswer:
+        """Have the language model read messages, and remember what they say as claims that name them.
+
+        The messages are sent to the endpoint that the server's settings name.
+        """
+        return await self._run("memory.set_from_messages", SetFromMessagesAnswer, fields)
 
     async def set_many(self, **fields: Unpack[MemorySetManyFields]) -> SetManyAnswer:
         """Remember up to 1,000 claims in one call; each has its own answer, and one that is refused stops no other."""

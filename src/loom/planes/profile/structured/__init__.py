@@ -6,13 +6,15 @@ and `ops_read` are the operations; `cargo` moves schemas to another store; `stor
 row of the ledger, of a type of its own under one key of the user, and `ledger.derived` tells the job of what changes.
 """
 
-from loom.planes.profile.structured import job, ops_read, ops_schema, store
+from loom.planes.profile.structured import building, job, ops_read, ops_schema, store
 from loom.planes.profile.structured.cargo import CARGO
 from loom.planes.profile.structured.keyed_builder import KeyedBuilder
+from loom.planes.profile.structured.model_builder import ModelBuilder
 
 OPS = (*ops_read.OPS, *ops_schema.OPS)
 LATE = job.LATE
 jobs = job.jobs
 purge_namespace = store.purge_namespace
+BUILD = building.BUILD
 
-__all__ = ["CARGO", "LATE", "OPS", "KeyedBuilder", "jobs", "purge_namespace"]
+__all__ = ["BUILD", "CARGO", "LATE", "OPS", "KeyedBuilder", "ModelBuilder", "jobs", "purge_namespace"]
