@@ -22,6 +22,7 @@ from loom.edges.http.metrics import Metrics
 from loom.edges.mcp.endpoint import McpEndpoint
 from loom.edges.mcp.server import Tools, mcp_server
 from loom.edges.workers import Workers
+from loom.jobs.backlog import Backlog
 from loom.jobs.handlers import Bench, Handler
 from loom.jobs.late import LateQueue
 from loom.jobs.worker import Worker
@@ -244,6 +245,9 @@ def build(settings: Settings) -> App:
     slow = memory.SLOW if language_model is None else memory.SLOW | {profile.BUILD}
     worker = Worker(bench, jobs(settings, language_model), sweeps, late, slow=slow)
     lifecycle, metrics, pool = Lifecycle(), Metrics(), ThreadPoolExecutor(LEG_THREADS, "loom-leg")
+    backlog = Backlog(store, clock_us)
+    metrics.gauge("jobs_waiting", "Jobs of every org that wait or are being done.", backlog.waiting)
+    metrics.gauge("jobs_oldest_seconds", "How long ago the oldest of them was asked for.", backlog.oldest_s)
     ops = registry()
     dispatcher = Dispatcher(
         registry=ops,

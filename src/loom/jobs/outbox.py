@@ -15,7 +15,9 @@ ENQUEUE = """
 INSERT INTO job (org, kind, subject, generation, run_at, attempts, leased_until)
 VALUES (:org, :kind, :subject, :generation, :run_at, 0, 0)
 ON CONFLICT (org, kind, subject) DO UPDATE
-SET generation = excluded.generation, run_at = excluded.run_at, attempts = 0, leased_until = 0
+SET generation = CASE WHEN excluded.generation > job.generation THEN excluded.generation
+        ELSE job.generation + 1 END,
+    run_at = excluded.run_at, attempts = 0, leased_until = 0
 """
 
 DUE = """
@@ -59,7 +61,8 @@ class Job:
     Attributes:
         kind: which handler does it.
         subject: what it is about, in the handler's own words; no stored text.
-        generation: tells this request from a later one for the same subject.
+        generation: tells this request from a later one for the same subject; about when it was asked for, in
+            nanoseconds.
         attempts: how often it failed before.
     """
 
@@ -90,10 +93,11 @@ def enqueue(tx: Transaction, kind: str, subject: str, delay_us: int = 0) -> None
 
     Asking again before it is done asks for the same work, once, anew.
     """
-    stamp = tx.stamp()
-    # A stamp can run ahead of the clock, after an import or when the clock was set back; due work does not wait for it.
-    run_at = stamp // 1000 + delay_us if delay_us else 0
-    tx.send(ENQUEUE, kind=kind, subject=subject, generation=stamp, run_at=run_at)
+    # The clock and no stamp: that would be one more way to the server while locks are held. What is asked for
+    # anew rises in the statement itself, wherever the clock stands.
+    now_ns = tx.clock_ns()
+    run_at = now_ns // 1000 + delay_us if delay_us else 0
+    tx.send(ENQUEUE, kind=kind, subject=subject, generation=now_ns, run_at=run_at)
 
 
 def due(tx: Transaction, now_us: int, of: Kinds = EVERY) -> bool:
