@@ -1,0 +1,246 @@
+"""What a statement could say about a property: named or not, with what guards leave of it."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import lru_cache
+from typing import Final
+
+from loom.canonical import Json
+from loom.planes.profile.structured import candidates, flags, words
+from loom.planes.profile.structured.candidates import Candidate
+from loom.planes.profile.structured.flags import Mark
+from loom.planes.profile.structured.properties import Kind, Wanted
+from loom.planes.profile.structured.statements import Clause, Statement
+
+NEAR_WORDS: Final = 3
+_GOAL: Final = re.compile(r"(?<!\w)(?:goals?|targets?|aims?|aiming|reach(?! (?:her|him|them|me|us)\b)|ziel|objetivo|meta)(?!\w)|目标", re.IGNORECASE)
+_LIMIT: Final = re.compile(
+    r"(?:\bnot|n['’]t|\bnever|\bno|\bnicht) (?:\w+ ){0,4}?(?:more|over|above|beyond|exceed|past|higher|mehr)\b", re.IGNORECASE  # noqa: RUF001
+)
+"""A limit is said by denying what is above it."""
+_TOTAL: Final = re.compile(r"(?<!\w)(?:in total|total|altogether|all told|that makes|now)(?!\w)", re.IGNORECASE)
+_TOLERATES: Final = re.compile(
+    r"(?<!\w)(?:fine|no problem|not a problem|isn['’]t an issue|not an issue|ok|okay|happy|loves?|likes?|enjoys?|tolerates)(?!\w)",  # noqa: RUF001
+    re.IGNORECASE,
+)
+_REFUSES: Final = re.compile(
+    r"(?<!\w)(?:allerg\w+|intoleran\w+|react\w*|avoid\w*|hates?|dislikes?|can['’]t|cannot|never|no|not|nothing|without|itch\w*|hives"  # noqa: RUF001
+    r"|free|skip\w*|refus\w+|\w+n['’]t|allergisch|alérgic\w)(?!\w)|不|过敏",  # noqa: RUF001
+    re.IGNORECASE,
+)
+
+
+class Named(IntEnum):
+    """How a statement's key, tag or field names a property."""
+
+    NOT = 0
+    HEAD = 1
+    """The last topical word of the property's name is there."""
+    WHOLE = 2
+    """Every topical word is there."""
+    EXACT = 3
+    """Nothing but the property's name, or a tag that names it."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A value that a statement could give a property.
+
+    Attributes:
+        clause: where it stands.
+        candidate: the value.
+        near: whether a topical word stands beside it.
+    """
+
+    clause: Clause
+    candidate: Candidate
+    near: bool
+
+
+def named(one: Wanted, statement: Statement) -> Named:
+    """How `statement` names the property that `one` is, or is a part of when it is no part itself."""
+    if len(one.path) == 1 and one.name.casefold() in statement.tagged:
+        return Named.EXACT
+    if statement.fields:
+        return _of_words(one, tuple(words.name_words(statement.fields[-1])), statement.name_stems, exact_only=True)
+    if len(one.path) > 1:
+        return Named.NOT
+    return _of_words(one, statement.key_words, statement.name_stems, exact_only=False)
+
+
+def _of_words(one: Wanted, name: tuple[str, ...], stems: frozenset[str], *, exact_only: bool) -> Named:
+    if name == one.words:
+        return Named.EXACT
+    here = frozenset().union(*(words.stems(word) for word in name)) if exact_only else stems
+    if one.strong <= here:
+        return Named.WHOLE
+    return Named.HEAD if one.head and one.head <= here else Named.NOT
+
+
+def within(parent: Wanted, statement: Statement) -> bool:
+    """Whether `statement` is about the object `parent` as a whole."""
+    if parent.name.casefold() in statement.tagged:
+        return True
+    names = (*statement.key_words, *(word for name in statement.fields[:-1] for word in words.name_words(name)))
+    return parent.strong <= frozenset().union(*(words.stems(word) for word in names))
+
+
+def foreign(one: Wanted, statement: Statement) -> bool:
+    """Whether the statement's key says that it is about somebody else."""
+    return bool({kin for kin in statement.kin if not words.stems(kin) & (one.all_stems | one.described)})
+
+
+def guarded(one: Wanted, clause: Clause) -> bool:
+    """Whether a clause settles nothing about `one`: another person's, unsure, or a wish where a fact is asked for."""
+    if clause.marks & Mark.UNSURE:
+        return True
+    if any(not _asked_of(one, other) for other in clause.others):
+        return True
+    if one.words[:1] and _other_turn(one, clause):
+        return True
+    if clause.marks & Mark.WISH and not one.aim:
+        return not one.wish or bool(_GOAL.search(clause.text))
+    return False
+
+
+def _other_turn(one: Wanted, clause: Clause) -> bool:
+    """Whether the next is asked for and the clause tells of the last, or the other way round."""
+    name = set(one.words)
+    if name & {"next", "upcoming"}:
+        return _LAST.search(clause.text) is not None
+    return bool(name & {"last", "previous", "latest"}) and _NEXT.search(clause.text) is not None
+
+
+_LAST: Final = re.compile(r"(?<!\w)(?:last|previous|latest|first|letzte\w*|último|última)(?!\w)", re.IGNORECASE)
+_NEXT: Final = re.compile(r"(?<!\w)(?:next|upcoming|nächste\w*|próximo|próxima)(?!\w)", re.IGNORECASE)
+
+
+def _asked_of(one: Wanted, other: str) -> bool:
+    """Whether the property is about `other`, or `other` is the name of one of its choices."""
+    return bool(words.stems(other) & (one.all_stems | one.described)) or words.plain(other) in one.phrases
+
+
+def readings(one: Wanted, statement: Statement) -> Sequence[Reading]:
+    """The values that `statement` could give `one`, guards applied; what is denied or over is left out."""
+    if foreign(one, statement):
+        return []
+    made: list[Reading] = []
+    for clause in statement.clauses:
+        if guarded(one, clause):
+            continue
+        for candidate in candidates.found(one, clause):
+            if not _stands(one, clause, candidate):
+                continue
+            near = candidates.near(clause.tokens, one.strong, candidate.start, candidate.end, NEAR_WORDS)
+            made.append(Reading(clause, candidate, near))
+    if one.kind is not Kind.LIST and len({str(each.candidate.value) for each in made}) > 1:
+        made = [each for each in made if not flags.is_vague(each.clause.sentence)]
+    return made
+
+
+def _stands(one: Wanted, clause: Clause, candidate: Candidate) -> bool:
+    """Whether the clause says that the value is so."""
+    if one.kind is Kind.BOOLEAN:
+        return True
+    if one.kind is Kind.LIST and one.refusal:
+        refused = _REFUSES.search(clause.sentence) is not None
+        return not clause.marks & Mark.ENDED and not (_TOLERATES.search(clause.text) and refused and not _REFUSES.search(clause.text[:candidate.start]))
+    if one.kind is Kind.NUMBER and _LIMIT.search(clause.text):
+        return not candidate.leaving
+    if candidate.leaving or clause.marks & (Mark.ENDED | Mark.DENIED):
+        return False
+    return True
+
+
+def ended(one: Wanted, statement: Statement) -> list[tuple[Clause, Sequence[Json]]]:
+    """The clauses that say that something of `one` is over or not so, with the values they name."""
+    if foreign(one, statement):
+        return []
+    made: list[tuple[Clause, Sequence[Json]]] = []
+    for clause in statement.clauses:
+        over = clause.marks & (Mark.ENDED if one.refusal else Mark.ENDED | Mark.DENIED)
+        if over and not guarded(one, clause):
+            made.append((clause, [each.value for each in candidates.found(one, clause)]))
+    return made
+
+
+def chosen(one: Wanted, found: Sequence[Reading]) -> Reading | None:
+    """The one value of a statement that names `one`; None where several are left."""
+    for better in (
+        lambda each: True,
+        lambda each: each.candidate.unit > 0,
+        lambda each: each.near,
+        lambda each: each.candidate.plain >= 0.6,  # noqa: PLR2004
+        lambda each: bool(_TOTAL.search(each.clause.text)),
+        lambda each: bool(each.clause.marks & Mark.TURN),
+        lambda each: not each.clause.marks & Mark.PAST,
+    ):
+        kept = [each for each in found if better(each)]
+        if kept and len({str(each.candidate.value) for each in kept}) == 1:
+            return kept[0]
+        found = kept or found
+    return None
+
+
+def _wish_counts(one: Wanted) -> Mark:
+    """Wanting is aiming where an aim is asked for; elsewhere it is how a wish is told."""
+    return Mark.WISH if one.aim else Mark.NONE
+
+
+def aimed(one: Wanted, clause: Clause, statement: Statement) -> bool:
+    """Whether a clause tells what somebody aims at."""
+    return bool(clause.marks & Mark.WISH & _wish_counts(one)) or bool(_GOAL.search(clause.sentence)) or bool(_GOAL.search(" ".join(statement.key_words)))
+
+
+@lru_cache(maxsize=4096)
+def proper_names(text: str) -> tuple[str, ...]:
+    """The runs of capitalised words of a clause; a single first word is none."""
+    runs: list[str] = []
+    for match in _RUN.finditer(text):
+        run = match[0]
+        if match.start() == 0 and " " in run and run.split(" ", 1)[0].casefold() in _OPENERS:
+            run = run.split(" ", 1)[1]
+        elif match.start() == 0 and " " not in run:
+            continue
+        if run.casefold() not in _NO_NAMES:
+            runs.append(run)
+    return tuple(dict.fromkeys(runs))
+
+
+_UPPER: Final = r"[A-ZÀ-ÖØ-Þ]"
+_RUN: Final = re.compile(
+    rf"{_UPPER}[\w'’.-]*[\w](?:(?: (?:&|of|de|del|der|la|le|van|von|and)){{0,2}} {_UPPER}[\w'’.-]*\w|(?: &) {_UPPER}[\w'’.-]*\w|(?: {_UPPER})){{0,5}}"  # noqa: E501, RUF001
+)
+_OPENERS: Final = frozenset("works lives uses moved booked joined at in her his their my the a based employed currently flies member plays owns customer user client".split())  # noqa: E501
+_NO_NAMES: Final = frozenset(
+    """january february march april may june july august september october november december monday tuesday wednesday
+    thursday friday saturday sunday ok""".split()
+)
+
+_JOINT: Final = re.compile(r",\s*|\s+(?:and|or|plus|as well as|und|y|&)\s+")
+_CLAUSE_WORDS: Final = frozenset(
+    "it is are was were please she he they but so which that to not never has have because when while since only".split()
+)
+_ITEM_WORDS_MAX: Final = 4
+
+
+def more_listed(found: Sequence[Reading]) -> bool:
+    """Whether the sentence lists more than was understood: a short piece beside an item that holds none."""
+    sentence = found[0].clause.sentence
+    pieces = _JOINT.split(sentence)
+    known = [any(each.clause.text[each.candidate.start : each.candidate.end] in piece for each in found) for piece in pieces]
+    for place, piece in enumerate(pieces):
+        beside = known[place - 1 : place] + known[place + 1 : place + 2]
+        its = piece.strip(" .!").casefold().split()
+        if not known[place] and any(beside) and 0 < len(its) <= _ITEM_WORDS_MAX and not _CLAUSE_WORDS & set(its):
+            return True
+    return False
+
+
+def takes_stance(one: Wanted, clause: Clause) -> bool:
+    """Whether an aim is asked for and told, or a refusal is asked for and told."""
+    if one.kind is Kind.LIST and one.refusal:
+        return _REFUSES.search(clause.sentence) is not None
+    return one.aim and (bool(clause.marks & Mark.WISH) or _GOAL.search(clause.sentence) is not None)

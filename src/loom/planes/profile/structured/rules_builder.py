@@ -1,0 +1,157 @@
+"""The builder that needs no language model: it settles what a fact names, or says plainly in what is nearest.
+
+A value is taken from a statement whose key, `profile:` tag or JSON field names the property; else from the
+statements nearest to the property's name and description, when a value of its kind stands there and is likely
+enough to be the property's (`scoring`). What is about others, unsure, wished, or gives orders settles nothing.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from threading import Lock
+from time import monotonic
+from typing import Final
+
+import numpy as np
+
+from loom.canonical import Json, measured
+from loom.models.interface import Embedder, EmbedderFailed
+from loom.planes.profile.structured import claims, fitted, properties, settling
+from loom.planes.profile.structured.claims import Board
+from loom.planes.profile.structured.interface import BuildFailed, Fact, Settled
+from loom.planes.profile.structured.properties import Kind, Wanted
+from loom.planes.profile.structured.scoring import Model
+from loom.planes.profile.structured.settling import Claim, Standing
+from loom.planes.profile.structured.statements import Statement, statements
+from loom.planes.profile.structured.validation import Checked
+from loom.retrieval import values
+from loom.storage.indexes import Vector
+
+SCHEMAS_KEPT_MAX: Final = 64
+FACTS_MAX: Final = 10_000
+FACT_CHARACTERS_MAX: Final = 4_000
+_LENGTH_MIN: Final = 1e-6
+
+Vectors = Callable[[Sequence[Fact]], Mapping[str, Vector]]
+"""From facts to the vectors that are known of them, by memory id, in the embedder's space; it may leave some out."""
+
+
+class RulesBuilder:
+    """Implements `interface.Builder` by rules. Safe to call from several threads.
+
+    Args:
+        embedder: makes the vectors of properties, and of the facts that have none.
+        vectors: known vectors of facts; without it every fact is embedded.
+        model: the weights of `scoring`.
+    """
+
+    name = "rules"
+
+    def __init__(self, embedder: Embedder, vectors: Vectors | None = None, model: Model = fitted.MODEL) -> None:
+        self._embedder = embedder
+        self._vectors = vectors
+        self._model = model
+        self._kept: OrderedDict[tuple[str, str], np.ndarray[tuple[int, int], np.dtype[np.float32]]] = OrderedDict()
+        self._lock = Lock()
+
+    def build(self, schema: Mapping[str, Json], facts: Sequence[Fact], timeout_s: float) -> Mapping[str, Settled]:
+        """The properties that the facts settle; see `interface.Builder`.
+
+        Raises:
+            BuildFailed: there are too many facts, no vectors, or not enough time.
+        """
+        deadline = monotonic() + timeout_s
+        if len(facts) > FACTS_MAX:
+            raise BuildFailed(f"a build takes at most {FACTS_MAX} facts")
+        wanted = properties.wanted(schema)
+        said = statements(facts)
+        if not wanted or not said:
+            return {}
+        board = self.board(schema, wanted, said, deadline)
+        standing = board.standings(deadline)
+        checked = Checked(schema)
+        made: dict[str, Settled] = {}
+        for one in wanted:
+            settled = _settled(one, standing, checked)
+            if settled is not None:
+                made[one.name] = settled
+        return made
+
+    def board(
+        self, schema: Mapping[str, Json], wanted: Sequence[Wanted], said: Sequence[Statement], deadline: float
+    ) -> Board:
+        """The statements with how near each is to each property."""
+        return Board(wanted, said, self._nearness(schema, wanted, said, deadline), self._model)
+
+    def _nearness(
+        self, schema: Mapping[str, Json], wanted: Sequence[Wanted], said: Sequence[Statement], deadline: float
+    ) -> claims.Floats:
+        """For each property or part, in the order of `walk`, and each statement: 1 the same, 0 and less unrelated."""
+        asked = self._asked(schema, wanted, deadline)
+        facts = list({one.fact.memory_id: one.fact for one in said}.values())
+        known = dict(self._vectors(facts)) if self._vectors else {}
+        dimension = self._embedder.space.dimension
+        missing = [fact for fact in facts if fact.memory_id not in known or known[fact.memory_id].shape != (dimension,)]
+        texts = [_text(fact) for fact in missing]
+        known.update(zip((fact.memory_id for fact in missing), self._embedded(texts, deadline), strict=True))
+        rows = np.stack([known[one.fact.memory_id] for one in said])
+        cosines = np.round(asked @ rows.T, 4)
+        floor = self._embedder.random_cosine
+        return np.maximum((cosines - floor) / (1.0 - floor), -1.0)
+
+    def _asked(
+        self, schema: Mapping[str, Json], wanted: Sequence[Wanted], deadline: float
+    ) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
+        key = (measured(dict(schema)).sha256, self._embedder.space.fingerprint)
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        parts = [part for one in wanted for part in one.walk()]
+        names = [" ".join(part.words) or part.name for part in parts]
+        vectors = np.stack(self._embedded([*names, *(part.gist or name for part, name in zip(parts, names, strict=True))], deadline))
+        both = vectors[: len(parts)] + vectors[len(parts) :]
+        made = (both / np.maximum(np.linalg.norm(both, axis=1, keepdims=True), _LENGTH_MIN)).astype(np.float32)
+        with self._lock:
+            self._kept[key] = made
+            while len(self._kept) > SCHEMAS_KEPT_MAX:
+                self._kept.popitem(last=False)
+        return made
+
+    def _embedded(self, texts: Sequence[str], deadline: float) -> list[Vector]:
+        if not texts:
+            return []
+        left_s = deadline - monotonic()
+        if left_s <= 0:
+            raise BuildFailed("no time was left for the embedder")
+        try:
+            return self._embedder.embed_passages(texts, left_s)
+        except EmbedderFailed as failure:
+            raise BuildFailed("the embedder gave no vectors") from failure
+
+
+def _text(fact: Fact) -> str:
+    """The text under which the store keeps a fact's vector."""
+    return values.searchable(fact.memory_key, fact.value, fact.tags)[:FACT_CHARACTERS_MAX]
+
+
+def _settled(one: Wanted, standing: Mapping[tuple[str, ...], Standing], checked: Checked) -> Settled | None:
+    value, support = _gathered(one, standing, checked)
+    if value is None or not support or not checked.allows(dict(one.schema), value):
+        return None
+    return Settled(value, settling.sources(support))
+
+
+def _gathered(one: Wanted, standing: Mapping[tuple[str, ...], Standing], checked: Checked) -> tuple[Json, list[Claim]]:
+    """The value of a property; of an object, what of its parts is settled and allowed."""
+    if one.kind is not Kind.OBJECT:
+        mine = standing.get(one.path)
+        return (None, []) if mine is None else (mine.value, mine.support)
+    made: dict[str, Json] = {}
+    support: list[Claim] = []
+    for part in one.parts:
+        value, its = _gathered(part, standing, checked)
+        if value is not None and checked.allows(dict(part.schema), value):
+            made[part.name] = value
+            support.extend(its)
+    support.sort(key=lambda claim: claim.statement.moment)
+    return (made, support) if made else (None, [])
