@@ -118,7 +118,7 @@ class Board:
                 named = place in whole or bool(one.strong and one.strong <= clause.stems)
                 if over:
                     yield Claim(statement, None, clause.text, over=tuple(over))
-                elif named and clause.marks & Mark.ENDED and len(statement.clauses) == 1:
+                elif named and clause.marks & Mark.ENDED and not readings.readings(one, statement):
                     yield Claim(statement, None, clause.text, all_over=True)
                 elif one.kind is Kind.TEXT and how.get(place):
                     yield Claim(statement, None, clause.text, over=readings.proper_names(clause.text))
@@ -177,19 +177,20 @@ class Board:
             one = found[0][2]
             statement = self.said[place]
             sure = [each for each in found if each[0] >= self._model.taken_from]
-            found = sure or found  # noqa: PLW2901
+            if one.kind is not Kind.LIST:
+                found = sure or found  # noqa: PLW2901
             score = max(probability for probability, _, _ in found)
             weak = not sure
             if weak and one.kind is Kind.LIST:
                 continue
             if one.kind is Kind.LIST:
-                if readings.more_listed([each for _, each, _ in found]):
+                if readings.more_listed([each for _, each, _ in found], readings.LISTED):
                     continue
                 items: list[Json] = list(dict.fromkeys(str(each.candidate.value) for _, each, _ in found))
                 yield one, Claim(statement, items, naming.said(statement, found[0][1]), replaces=_turns(statement), score=score)
                 continue
             chosen = readings.chosen(one, [each for _, each, _ in found])
-            if chosen is not None:
+            if chosen is not None and not (one.kind is Kind.CHOICE and readings.more_listed([chosen], readings.ALTERNATIVES)):
                 yield one, Claim(statement, chosen.candidate.value, naming.said(statement, chosen), replaces=_turns(statement), score=score, weak=weak)
 
     def _candidates(self, row: int, one: Wanted) -> Sequence[int]:

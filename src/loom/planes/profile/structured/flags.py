@@ -43,7 +43,7 @@ KIN_WORDS: Final = frozenset(
     suppliers vendor reseller contractor plumber builder predecessor successor rival opponent guest guests visitor
     in-law mother-in-law father-in-law sister-in-law brother-in-law stepson stepdaughter client's dog cat horse puppy
     kitten guitarist bassist drummer singer bandmate bandmates guildmate supervisor postdoc student students professor
-    company's rep agent auditor reviewer everyone somebody someone people others half most
+    company's rep agent auditor reviewer everyone somebody someone people others
     bruder schwester mutter vater mann frau sohn tochter kind enkel freund freundin chef chefin kollege kollegin
     nachbar nachbarin vorgesetzter vorgesetzte schwesterfirma hermano hermana madre padre marido esposa hijo hija amigo
     amiga jefe jefa vecino vecina compañero compañera novio novia primo prima cuñado cuñada""".split()
@@ -86,7 +86,7 @@ _DENIED: Final = _words(
 _CHINESE_DENIED: Final = re.compile("不|没有|没|无|未")
 _ENDED: Final = _words(
     "no longer | not any ?more | not anymore | any ?more | used to | stopped | quit | quits | left(?= (?:[A-Z]|the|his|her|their|in|for|at|last|after)) | sold | cancell?ed | dropped | gave up"
-    " | given up | uninstalled | removed | former | formerly | previous | previously | ex | retired | expired | closed down | withdrew"
+    " | given up | uninstalled | removed | former | formerly | previous | previously | ex | retired | expired | closed | withdrew"
     " | withdrawn | lapsed | unsubscribed | resigned | switched off | turned off | deleted | revoked | called off | terminated | discontinued"
     " | went off | moved away | is off | was off | replaced | lost | ended | got rid of"
     " | nicht mehr | früher | ehemalige?r? | gekündigt | abgebrochen | ya no | dejó de | antes | canceló"

@@ -118,6 +118,11 @@ class Wanted:
         return self.description.split(". ")[0]
 
     @cached_property
+    def pairs(self) -> frozenset[tuple[str, str]]:
+        """Neighbouring words of its description, those that say nothing left out, as stems."""
+        return words.pairs(words.read(self.description))
+
+    @cached_property
     def told(self) -> frozenset[str]:
         """Stems of every word of its name and description but the commonest."""
         spoken = (token for token in words.read(self.description) if token.text.casefold() not in words.FUNCTION)

@@ -219,17 +219,18 @@ _NO_NAMES: Final = frozenset(
     thursday friday saturday sunday ok""".split()
 )
 
-_JOINT: Final = re.compile(r",\s*|\s+(?:and|or|plus|as well as|und|y|&)\s+")
+ALTERNATIVES: Final = re.compile(r"\s+(?:and|or|und|oder|y|o|&)\s+")
+LISTED: Final = re.compile(r",\s*|\s+(?:and|or|plus|as well as|und|y|&)\s+")
 _CLAUSE_WORDS: Final = frozenset(
     "it is are was were please she he they but so which that to not never has have because when while since only".split()
 )
 _ITEM_WORDS_MAX: Final = 4
 
 
-def more_listed(found: Sequence[Reading]) -> bool:
+def more_listed(found: Sequence[Reading], joint: re.Pattern[str]) -> bool:
     """Whether the sentence lists more than was understood: a short piece beside an item that holds none."""
     sentence = found[0].clause.sentence
-    pieces = _JOINT.split(sentence)
+    pieces = joint.split(sentence)
     known = [any(each.clause.text[each.candidate.start : each.candidate.end] in piece for each in found) for piece in pieces]
     for place, piece in enumerate(pieces):
         beside = known[place - 1 : place] + known[place + 1 : place + 2]

@@ -16,6 +16,7 @@ from loom.planes.profile.structured.statements import Statement, label_of
 
 FEATURES: Final = (
     "name_in_clause", "name_in_fact", "described", "nearness", "lead", "unit", "plain", "beside", "rivals", "subject", "label", "stance",
+    "whole_name", "phrase",
     "number", "date", "choice", "boolean", "code", "address", "own_address",
 )  # fmt: skip
 _GROUPS: Final = {
@@ -80,7 +81,9 @@ def features(one: Wanted, place: int, statement: Statement, reading: Reading, se
         begins,
         labelled(one, clause.sentence),
         float(readings.takes_stance(one, clause)),
-        *(float(mine == name) for name in FEATURES[12:-1]),
+        float(len(one.strong) > 1 and one.strong <= clause.stems),
+        float(bool(one.pairs & words.pairs(clause.tokens))),
+        *(float(mine == name) for name in FEATURES[14:-1]),
         float(mine == "address" and setting.rivals == 0 and begins > 0),
     ]
 

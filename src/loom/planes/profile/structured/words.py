@@ -1,8 +1,10 @@
 """Words of a text with their places, and what a name says about what it names."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Final
 
 from loom.retrieval import tokens
@@ -69,6 +71,12 @@ def _stems(text: str) -> frozenset[str]:
 def stems(text: str) -> frozenset[str]:
     """The stems of every word of `text`, identifiers taken apart."""
     return _stems(text) if len(text) <= tokens.TOKEN_CHARACTERS_MAX else frozenset(tokens.document(text).stems)
+
+
+def pairs(tokens: Sequence[Token]) -> frozenset[tuple[str, str]]:
+    """Neighbouring words of a text, those that say nothing left out, as stems."""
+    said = [min(token.stems) for token in tokens if token.stems and token.text.casefold() not in FUNCTION]
+    return frozenset(pairwise(said))
 
 
 def name_words(name: str) -> list[str]:
