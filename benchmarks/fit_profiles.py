@@ -1,8 +1,8 @@
 """Fits the weights of `loom.planes.profile.structured.scoring` on invented people and writes `fitted.py`.
 
 Every value that a near statement could give a property is a row: right if the statement was written to settle
-that property and the value is the one it gives. A ridge keeps the weights small. The threshold is the lowest at which the
-values taken are right in `PRECISION` of the rows held out, a whole schema at a time.
+that property and the value is the one it gives. A ridge keeps the weights small. The threshold is the lowest at
+which the values taken are right in `PRECISION` of the rows held out, a whole schema at a time.
 
 Usage: python benchmarks/fit_profiles.py [--dry]
 """
@@ -100,7 +100,7 @@ def gathered(builder: RulesBuilder, domains: Sequence[Domain]) -> Rows:
 
 
 def fitted(rows: Rows, inside: NDArray[np.bool_]) -> Floats:
-    """Bias and weights by Newton's method; a weight that ought not be negative and is, is left out, and the rest fitted again."""
+    """Bias and weights by Newton's method. A weight that is negative and ought not be is left out of another fit."""
     features, labels = rows.features[inside], rows.labels[inside]
     kept = list(range(features.shape[1]))
     while True:
@@ -112,7 +112,11 @@ def fitted(rows: Rows, inside: NDArray[np.bool_]) -> Floats:
             gradient = columns.T @ (labels - probability) - ridge * weights
             curvature = (columns * (probability * (1.0 - probability))[:, None]).T @ columns
             weights += np.linalg.solve(curvature + np.diag(ridge) + 1e-6 * np.eye(len(weights)), gradient)
-        bad = [kept[place] for place, weight in enumerate(weights[1:]) if weight < 0 and FEATURES[kept[place]] in NOT_NEGATIVE]
+        bad = [
+            kept[place]
+            for place, weight in enumerate(weights[1:])
+            if weight < 0 and FEATURES[kept[place]] in NOT_NEGATIVE
+        ]
         if not bad:
             break
         kept = [column for column in kept if column not in bad]
@@ -166,7 +170,8 @@ def source_of(model: Model) -> str:
         "from typing import Final\n\nfrom loom.planes.profile.structured.scoring import Model\n\n"
         f'FITTED_ON_SHA256: Final = "{invented.sha256_of(invented.FIT)}"\n'
         '"""Of the statements that the constants were fitted on."""\n\n'
-        f"MODEL: Final = Model(\n    bias={model.bias},\n    weights=(\n{weights}    ),\n    taken_from={model.taken_from},\n)\n"
+        f"MODEL: Final = Model(\n    bias={model.bias},\n    weights=(\n{weights}    ),\n"
+        f"    taken_from={model.taken_from},\n)\n"
     )
 
 

@@ -1,8 +1,9 @@
 """Invented people with memories, schemas, and the values that a right reader gives: made from lines of statements.
 
 A file of statements: `@schema NAME` begins a domain; `PROPERTY | TYPE | DESCRIPTION` a property, with a pattern
-behind a fourth bar if a description goes before it; `+ TEXT => VALUE` a statement that settles it; `- TEXT :: REASON` one
-that tempts and settles nothing; `@noise` statements about nothing. People are drawn from these with a fixed seed.
+behind a fourth bar if a description goes before it; `+ TEXT => VALUE` a statement that settles it;
+`- TEXT :: REASON` one that tempts and settles nothing; `@noise` statements about nothing. People are drawn
+from these with a fixed seed.
 """
 
 import hashlib
@@ -24,7 +25,6 @@ KEYED_SHARE = 0.2
 NOISE = 4
 STRANGE = 4
 """Statements of other domains in a person's memories."""
-
 
 
 @dataclass
@@ -109,7 +109,7 @@ def domains(path: Path) -> list[Domain]:
             for other in made
             if other is not one
             for part in other.properties
-            if part.schema["type"] not in ("boolean", "array") and not {"email", "uri"} & {part.schema.get("format")}
+            if part.schema["type"] not in ("boolean", "array") and part.schema.get("format") not in ("email", "uri")
             for text, _ in part.tempts
         ]
     return made

@@ -81,7 +81,11 @@ def judge(builder: RulesBuilder, people: Sequence[Person], tally: Tally, shown: 
             mine = built.get(name)
             value = mine.value if mine else None
             outcome = tally.add(one.difficulty[name], part.kind.name.lower(), value, gold)
-            if outcome == "right" and mine and not {source.memory_id for source in mine.sources} & set(one.evidence[name]):
+            if (
+                outcome == "right"
+                and mine
+                and not {source.memory_id for source in mine.sources} & set(one.evidence[name])
+            ):
                 tally.without_evidence += 1
             if (outcome == "wrong" and shown.wrong) or (outcome == "missed" and one.difficulty[name] in shown.missed):
                 texts = [source.text for source in mine.sources] if mine else [

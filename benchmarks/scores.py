@@ -29,10 +29,10 @@ def same(one: object, other: object) -> bool:
 
 def agrees(built: object, gold: object) -> bool:
     """Whether every part of a built object is the gold one; for what is no object, whether it is the same."""
-    if isinstance(built, dict) and isinstance(gold, dict):
-        its = cast("dict[str, object]", gold)
-        return all(same(value, its.get(name)) for name, value in cast("dict[str, object]", built).items())
-    return same(built, gold)
+    if not (isinstance(built, dict) and isinstance(gold, dict)):
+        return same(cast("object", built), gold)
+    its = cast("dict[str, object]", gold)
+    return all(same(value, its.get(name)) for name, value in cast("dict[str, object]", built).items())
 
 
 @dataclass

@@ -1,13 +1,13 @@
 """Values of a kind that a clause holds, each with its place and how plainly it is one."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 from loom.canonical import Json
-from loom.planes.profile.structured import days, units, validation, words
+from loom.planes.profile.structured import cues, days, units, validation, words
 from loom.planes.profile.structured.codes import COUNTRIES, LANGUAGES
 from loom.planes.profile.structured.flags import Mark
 from loom.planes.profile.structured.properties import Kind, Wanted
@@ -17,20 +17,44 @@ from loom.planes.profile.structured.words import Token
 GRAM_MAX: Final = 4
 CODE_CHARACTERS_MAX: Final = 64
 CODES_MAX: Final = 12
+SHORT_MAX: Final = 2
+"""A choice of so few letters is met only as it is spelled, or in capitals."""
 
-_EMAIL: Final = re.compile(r"(?<![\w.+-])[A-Za-z0-9][\w.+-]{0,63}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,6}(?!\w)")
+ACRONYM_MAX: Final = 3
+"""A word of so few letters says little by being there, and is not stemmed."""
+
+
+_EMAIL: Final = re.compile(
+    r"(?<![\w.+-])[A-Za-z0-9][\w.+-]{0,63}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,6}(?!\w)"
+)
 _URL: Final = re.compile(r"https?://[^\s<>\"'()]{1,500}")
-_FROM: Final = re.compile(r"(?:\binstead of|\brather than|\bnot|\bover|\bwas|\bused|\bnot (?:a|an|the)|\bwithout|\bexcept|\bbut not|\bno)\W{1,3}\Z", re.IGNORECASE)  # noqa: E501
+_FROM: Final = re.compile(
+    r"(?:\binstead of|\brather than|\bnot|\bover|\bwas|\bused|\bnot (?:a|an|the)"
+    r"|\bwithout|\bexcept|\bbut not|\bno)\W{1,3}\Z",
+    re.IGNORECASE,
+)
 _ORIGIN: Final = re.compile(r"\b(?:from|von|desde|de)\W{1,3}(?:\w+\W){0,1}\Z", re.IGNORECASE)
 _GOING: Final = re.compile(r"\b(?:to|auf|nach|zu|a|al)\b", re.IGNORECASE)
-_LEAVING: Final = re.compile(r"(?:\binstead of|\brather than|\bexcept(?: for)?|\bbut not|\bunlike|\bunder|\bolder than)\W{1,3}(?:\w+\W){0,1}\Z", re.IGNORECASE)  # noqa: E501
+_LEAVING: Final = re.compile(
+    r"(?:\binstead of|\brather than|\bexcept(?: for)?|\bbut not|\bunlike|\bunder|\bolder than)\W{1,3}(?:\w+\W){0,1}\Z",
+    re.IGNORECASE,
+)
 _SKIP: Final = re.compile(r"\A(?:under|over|than|about)\Z")
-_DELTA: Final = re.compile(r"\b(?:add(?:s|ed|ing)?|another|extra|additional|further|gained|bought|sold|hired|ordered|plus|by|first|every|within|after|before|page|room|version|chapter)\W+\Z", re.IGNORECASE)  # noqa: E501
-_DELTA_AFTER: Final = re.compile(r"\A\W{0,2}(?:more|extra|additional|others?|fewer|less|of (?:them|which|these|those|whom)|ago|old|pm|am|th|st|nd|rd|further)\b", re.IGNORECASE)
+_DELTA: Final = re.compile(
+    r"\b(?:add(?:s|ed|ing)?|another|extra|additional|further|gained|bought|sold|hired|ordered|plus|by|first|every|within|after|before|page|room|version|chapter)\W+\Z",
+    re.IGNORECASE,
+)
+_DELTA_AFTER: Final = re.compile(
+    r"\A\W{0,2}(?:more|extra|additional|others?|fewer|less|of (?:them|which|these|those|whom)"
+    r"|ago|old|pm|am|th|st|nd|rd|further)\b",
+    re.IGNORECASE,
+)
 _CLOCK: Final = re.compile(r"\A:\d|\A ?(?:am|pm|o'clock|uhr)\b", re.IGNORECASE)
-_SCALE: Final = re.compile(r"\A ?(?:/|of|out of|von|de) ?(\d{1,3})(?!\d)|\A ?-? ?(?:stars?|sterne|estrellas)\b", re.IGNORECASE)
+_SCALE: Final = re.compile(
+    r"\A ?(?:/|of|out of|von|de) ?(\d{1,3})(?!\d)|\A ?-? ?(?:stars?|sterne|estrellas)\b", re.IGNORECASE
+)
 _OF: Final = re.compile(r"\d ?(?:/|of|out of|von|de) ?\Z", re.IGNORECASE)
-_SPANS: Final = re.compile(r"\A ?(?:-|–|to|bis|or|oder|a) ?\d|\A ?%", re.IGNORECASE)  # noqa: RUF001
+_SPANS: Final = re.compile(r"\A ?(?:-|\u2013|to|bis|or|oder|a) ?\d|\A ?%", re.IGNORECASE)
 _PEOPLE: Final = re.compile(r"\A (?:of us|people|persons|colleagues|members|engineers|developers)\b", re.IGNORECASE)
 _YEAR: Final = range(1900, 2101)
 
@@ -97,7 +121,9 @@ def _numbers(one: Wanted, clause: Clause) -> Iterator[Candidate]:
         yield Candidate(number, amount.start, amount.end, 0.5, fit, _left_behind(clause.text, amount.start))
 
 
-def _fit(one: Wanted, amount: units.Amount, scale: re.Match[str] | None, topic: frozenset[str], around: tuple[str, str]) -> float:
+def _fit(
+    one: Wanted, amount: units.Amount, scale: re.Match[str] | None, topic: frozenset[str], around: tuple[str, str]
+) -> float:
     """Whether what stands beside a number is what the property counts or measures in."""
     before, after = around
     if scale:
@@ -109,6 +135,11 @@ def _fit(one: Wanted, amount: units.Amount, scale: re.Match[str] | None, topic: 
         return 1.0
     if one.units and not amount.unit and amount.noun and not (words.stems(amount.noun) & topic):
         return 0.0 if amount.noun in _NEUTRAL else -1.0
+    return _counts(one, amount, topic, after)
+
+
+def _counts(one: Wanted, amount: units.Amount, topic: frozenset[str], after: str) -> float:
+    """Whether the word after a number is what the property counts."""
     if _PEOPLE.match(after) and "peopl" in topic | words.stems(one.description):
         return 1.0
     if amount.noun and amount.noun not in _NEUTRAL:
@@ -124,11 +155,7 @@ def _labelled(one: Wanted, before: str) -> bool:
 
 
 _NOUNS: Final = re.compile(r"[^\W\d_]+")
-_NEUTRAL: Final = frozenset(
-    """and or in on at to by for from per a an the is are was were as with when while because so but now at right of this
-    that it he she they today total exactly again since after each every und ist y es which who his her their according
-    if since though until plus total overall currently on average""".split()
-)
+_NEUTRAL: Final = cues.words("neutral")
 
 
 def _choices(one: Wanted, clause: Clause) -> Iterator[Candidate]:
@@ -150,17 +177,33 @@ def _grams(phrases: Mapping[str, str], clause: Clause, topic: frozenset[str] = f
                 continue
             choice = phrases.get(words.plain(raw))
             if choice is None and length == 1:
-                choice = next((stemmed[stem] for stem in sorted(first.stems) if stem in stemmed and stem not in topic), None)
-            short = choice is not None and len(choice) <= 2 and words.plain(raw) == words.plain(choice)
-            if short and choice is not None and raw not in (choice, choice.capitalize(), choice.upper()):  # noqa: PLR2004
+                choice = next(
+                    (stemmed[stem] for stem in sorted(first.stems) if stem in stemmed and stem not in topic), None
+                )
+            short = choice is not None and len(choice) <= SHORT_MAX and words.plain(raw) == words.plain(choice)
+            if short and choice is not None and raw not in (choice, choice.capitalize(), choice.upper()):
                 choice = None
             if choice is None and length == 1 and raw.isalpha():
-                choice = next((phrases[raw[:size].casefold()] for size in range(len(raw) - 3, 4, -1) if raw[:size].casefold() in phrases), None)
+                choice = next(
+                    (
+                        phrases[raw[:size].casefold()]
+                        for size in range(len(raw) - 3, 4, -1)
+                        if raw[:size].casefold() in phrases
+                    ),
+                    None,
+                )
                 if choice is not None:
                     yield Candidate(choice, first.start, last.end, 0.1, 0.0, _left_behind(clause.text, first.start))
                     break
             if choice is not None:
-                yield Candidate(choice, first.start, last.end, _plainness(raw, place, choice), 0.0, _left_behind(clause.text, first.start))
+                yield Candidate(
+                    choice,
+                    first.start,
+                    last.end,
+                    _plainness(raw, place, choice),
+                    0.0,
+                    _left_behind(clause.text, first.start),
+                )
                 place += length - 1
                 break
         place += 1
@@ -170,7 +213,7 @@ def _grams(phrases: Mapping[str, str], clause: Clause, topic: frozenset[str] = f
 def _stemmed(phrases: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
     made: dict[str, str] = {}
     for phrase, choice in phrases:
-        if len(phrase) >= 4 and phrase.isascii() and phrase.isalpha():
+        if len(phrase) > ACRONYM_MAX and phrase.isascii() and phrase.isalpha():
             for stem in words.stems(phrase):
                 made.setdefault(stem, choice)
     return made
@@ -185,20 +228,12 @@ def _left_behind(text: str, start: int) -> bool:
 
 def _plainness(raw: str, place: int, choice: str) -> float:
     """1.0 for a name or a word that is rarely anything else, less for a short or common one."""
-    if words.plain(choice) in _COMMON or len(words.plain(choice)) <= 3:
+    if words.plain(choice) in _COMMON or len(words.plain(choice)) <= ACRONYM_MAX:
         return 0.6 if place > 0 and raw[:1].isupper() else 0.2
     return 1.0
 
 
-_COMMON: Final = frozenset(
-    """go low high medium team free first second third home card pro business work travel family hobby light dark basic
-    plus standard normal small large big short long other store down express none never daily weekly monthly often
-    always rarely mobile web phone chat email call mail post portal house flat cash open closed active public private
-    single double both left right early late morning evening night hard easy soft hot cold fast slow new old yes full
-    part time self support sales design power spring swift rust basic max premium gold silver general direct regular
-    api forms analytics inbox automation live online local group personal standard advanced beginner intermediate fish
-    egg milk walking running art film music sport history nature immediate formal invoice orange""".split()
-)
+_COMMON: Final = cues.words("common")
 """Choices that are words of everyday text, so that their being there says little."""
 
 
@@ -239,7 +274,6 @@ _COUNTRY_PHRASES: Final = {words.plain(name): code for name, code in COUNTRIES.i
 _LANGUAGE_PHRASES: Final = {words.plain(name): code for name, code in LANGUAGES.items()}
 
 
-
 def code_of(kind: Kind, text: str) -> str | None:
     """The code of a country or a language that `text` names or is."""
     phrases = _COUNTRY_PHRASES if kind is Kind.COUNTRY else _LANGUAGE_PHRASES
@@ -247,17 +281,9 @@ def code_of(kind: Kind, text: str) -> str | None:
     return known or (text if text in phrases.values() else None)
 
 
-_YES: Final = re.compile(
-    r"(?<!\w)(?:yes|yep|true|enabled|turned on|switched on|is on|opted in|subscribed|signed up|completed|finished|done|active|agreed"
-    r"|agrees|accepts|accepted|consents?|consented|confirmed|always|approved|granted|allowed|allows|ja|sí|verified)(?!\w)|^是$",
-    re.IGNORECASE,
-)
-_NO: Final = re.compile(
-    r"(?<!\w)(?:no|nope|false|disabled|turned off|switched off|is off|opted out|unsubscribed|declined|refused|refuses|never|not|stop"
-    r"|stopped|removed|revoked|cannot|\w+n['’]t|without|no longer|nein|nicht|kein|keine|nunca|unfinished|incomplete|withdrew)(?!\w)|^否$",  # noqa: RUF001
-    re.IGNORECASE,
-)
-_HALFWAY: Final = re.compile(r"(?<!\w)(?:almost|nearly|half|partly|under way|underway|in progress|except|unless|pending|anything but)(?!\w)", re.IGNORECASE)  # noqa: E501
+_YES: Final = cues.pattern("yes")
+_NO: Final = cues.pattern("no")
+_HALFWAY: Final = cues.pattern("halfway")
 
 
 def _booleans(_: Wanted, clause: Clause) -> Iterator[Candidate]:
@@ -291,10 +317,12 @@ _READERS: Final[Mapping[Kind, Callable[[Wanted, Clause], Iterator[Candidate]]]] 
 }
 
 
-def near(tokens: list[Token], stems: frozenset[str], start: int, end: int, reach: int) -> bool:
+def near(tokens: Sequence[Token], stems: frozenset[str], start: int, end: int, reach: int) -> bool:
     """Whether a word of `stems` stands within `reach` words of a place."""
     inside = [place for place, token in enumerate(tokens) if token.start < end and token.end > start]
     if not inside:
         return False
     low, high = inside[0] - reach, inside[-1] + reach
-    return any(low <= place <= high and place not in inside and tokens[place].stems & stems for place in range(len(tokens)))
+    return any(
+        low <= place <= high and place not in inside and tokens[place].stems & stems for place in range(len(tokens))
+    )

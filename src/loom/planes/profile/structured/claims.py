@@ -84,7 +84,9 @@ class Board:
         for place in sorted(places, reverse=True)[:NAMED_MAX]:
             statement = self.said[place]
             how = readings.named(one, statement)
-            if parent is not None and (not readings.within(parent, statement) or (how < Named.WHOLE and statement.fields)):
+            if parent is not None and (
+                not readings.within(parent, statement) or (how < Named.WHOLE and statement.fields)
+            ):
                 continue
             if how or parent is not None:
                 found.append((place, how))
@@ -101,7 +103,7 @@ class Board:
             told = None
         if told is None:
             return None
-        replaces = how is Named.EXACT and not statement.key_words[-1:] == ("add",) or _turns(statement)
+        replaces = (how is Named.EXACT and statement.key_words[-1:] != ("add",)) or _turns(statement)
         return Claim(statement, told.value, told.text, replaces=replaces)
 
     def _over(self, one: Wanted, row: int, mine: Sequence[tuple[int, Named]]) -> Iterator[Claim]:
@@ -143,7 +145,9 @@ class Board:
             return False
         if one.kind is Kind.BOOLEAN and (candidate.plain < 1.0 or not one.strong <= reading.clause.stems):
             return False
-        if one.kind in (Kind.NUMBER, Kind.CHOICE, Kind.DATE) and one.aim != readings.aimed(one, reading.clause, statement):
+        if one.kind in (Kind.NUMBER, Kind.CHOICE, Kind.DATE) and one.aim != readings.aimed(
+            one, reading.clause, statement
+        ):
             return False
         return one.kind is not Kind.DATE or not reading.clause.marks & (Mark.ENDED | Mark.DENIED)
 
@@ -187,11 +191,28 @@ class Board:
                 if readings.more_listed([each for _, each, _ in found], readings.LISTED):
                     continue
                 items: list[Json] = list(dict.fromkeys(str(each.candidate.value) for _, each, _ in found))
-                yield one, Claim(statement, items, naming.said(statement, found[0][1]), replaces=_turns(statement), score=score)
+                yield (
+                    one,
+                    Claim(
+                        statement, items, naming.said(statement, found[0][1]), replaces=_turns(statement), score=score
+                    ),
+                )
                 continue
-            chosen = readings.chosen(one, [each for _, each, _ in found])
-            if chosen is not None and not (one.kind is Kind.CHOICE and readings.more_listed([chosen], readings.ALTERNATIVES)):
-                yield one, Claim(statement, chosen.candidate.value, naming.said(statement, chosen), replaces=_turns(statement), score=score, weak=weak)
+            chosen = readings.chosen([each for _, each, _ in found])
+            if chosen is not None and not (
+                one.kind is Kind.CHOICE and readings.more_listed([chosen], readings.ALTERNATIVES)
+            ):
+                yield (
+                    one,
+                    Claim(
+                        statement,
+                        chosen.candidate.value,
+                        naming.said(statement, chosen),
+                        replaces=_turns(statement),
+                        score=score,
+                        weak=weak,
+                    ),
+                )
 
     def _candidates(self, row: int, one: Wanted) -> Sequence[int]:
         """The places of the statements nearest to `one` by meaning and by shared words, at most 24."""

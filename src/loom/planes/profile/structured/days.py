@@ -7,14 +7,43 @@ from typing import Final
 from loom.retrieval import dates
 from loom.retrieval.dates import WrittenDay
 
-_GERMAN: Final = "januar februar märz april mai juni juli august september oktober november dezember".split()
-_SPANISH: Final = "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre".split()
+_GERMAN: Final = [
+    "januar",
+    "februar",
+    "märz",
+    "april",
+    "mai",
+    "juni",
+    "juli",
+    "august",
+    "september",
+    "oktober",
+    "november",
+    "dezember",
+]
+_SPANISH: Final = [
+    "enero",
+    "febrero",
+    "marzo",
+    "abril",
+    "mayo",
+    "junio",
+    "julio",
+    "agosto",
+    "septiembre",
+    "octubre",
+    "noviembre",
+    "diciembre",
+]
 _MONTHS: Final = {name: place % 12 + 1 for place, name in enumerate((*_GERMAN, *_SPANISH))} | {"setiembre": 9}
 _NAMED: Final = re.compile(
-    rf"(?<![\w.])(?P<day>[0-3]?[0-9])(?:\.| de|º de)? (?P<month>{'|'.join(_MONTHS)})(?: de| del)? (?P<year>(?:19|20)[0-9]{{2}})(?!\w)",
+    rf"(?<![\w.])(?P<day>[0-3]?[0-9])(?:\.| de|º de)? (?P<month>{'|'.join(_MONTHS)})"
+    r"(?: de| del)? (?P<year>(?:19|20)[0-9]{2})(?!\w)",
     re.IGNORECASE,
 )
-_CHINESE: Final = re.compile(r"(?P<year>(?:19|20)[0-9]{2}) ?年 ?(?P<month>[01]?[0-9]) ?月 ?(?P<day>[0-3]?[0-9]) ?[日号]")
+_CHINESE: Final = re.compile(
+    r"(?P<year>(?:19|20)[0-9]{2}) ?年 ?(?P<month>[01]?[0-9]) ?月 ?(?P<day>[0-3]?[0-9]) ?[日号]"
+)
 _ISO: Final = re.compile(r"(?<![\d-])(?P<year>(?:19|20)[0-9]{2})-(?P<month>[01][0-9])-(?P<day>[0-3][0-9])(?![\d-])")
 _WEEKDAY: Final = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day,? ", re.IGNORECASE)
 

@@ -17,7 +17,8 @@ NAME_CHARACTERS_MAX: Final = 120
 NAME_WORDS_MAX: Final = 6
 _LIST_SPLIT: Final = re.compile(r",\s*(?:and |y |und )?|;\s*|\s+(?:and|und|y)\s+")
 _VERBLIKE: Final = re.compile(
-    r"(?<!\w)(?:is|are|was|were|has|have|had|does|do|can|will|the|a|an|his|her|their|my|since|for|on|at|by|in|to)(?!\w)", re.IGNORECASE
+    r"(?<!\w)(?:is|are|was|were|has|have|had|does|do|can|will|the|a|an|his|her|their|my|since|for|on|at|by|in|to)(?!\w)",
+    re.IGNORECASE,
 )
 _INLINE: Final = re.compile(r"\A(?:the )?[\w' ]{1,40}? (?:is|are|ist|es):? +", re.IGNORECASE)
 
@@ -47,7 +48,7 @@ def value_named(one: Wanted, statement: Statement, how: Named) -> Told | None:
         found = [each for each in found if each.candidate.unit >= 0]
     if one.aim and one.kind in (Kind.NUMBER, Kind.CHOICE) and how < Named.EXACT:
         found = [each for each in found if readings.aimed(one, each.clause, statement)]
-    best = readings.chosen(one, found)
+    best = readings.chosen(found)
     return None if best is None else Told(best.candidate.value, said(statement, best))
 
 
@@ -60,7 +61,7 @@ def said(statement: Statement, reading: Reading) -> str:
 def _boolean(one: Wanted, statement: Statement, how: Named) -> Told | None:
     found = readings.readings(one, statement)
     plain = [each for each in found if each.candidate.plain >= 1.0]
-    best = readings.chosen(one, plain) if plain else readings.chosen(one, found) if how is Named.EXACT else None
+    best = readings.chosen(plain) if plain else readings.chosen(found) if how is Named.EXACT else None
     return None if best is None else Told(best.candidate.value, said(statement, best))
 
 
@@ -126,7 +127,11 @@ def empty(one: Wanted, statement: Statement, how: Named) -> Told | None:
         if readings.guarded(one, clause) or not clause.marks & Mark.DENIED or clause.marks & Mark.ENDED:
             continue
         topical = (one.strong | one.described) & clause.stems
-        if _ALL_DENIED.match(clause.text.strip()) and (topical or how >= Named.WHOLE) and not candidates.found(one, clause):
+        if (
+            _ALL_DENIED.match(clause.text.strip())
+            and (topical or how >= Named.WHOLE)
+            and not candidates.found(one, clause)
+        ):
             return Told([], clause.sentence.strip())
     return None
 
@@ -155,7 +160,9 @@ def _text(one: Wanted, statement: Statement, how: Named) -> Told | None:
     if how < Named.WHOLE or readings.foreign(one, statement):
         return None
     open_clauses = [
-        clause for clause in statement.clauses if not readings.guarded(one, clause) and not clause.marks & (Mark.ENDED | Mark.DENIED)
+        clause
+        for clause in statement.clauses
+        if not readings.guarded(one, clause) and not clause.marks & (Mark.ENDED | Mark.DENIED)
     ]
     if len(open_clauses) == len(statement.clauses):
         whole = statement.text.strip()
@@ -185,7 +192,10 @@ def _is_name(text: str) -> bool:
         and not _VERBLIKE.search(text)
         and (text[:1].isupper() or not text.isascii() or " " not in text)
         and not any(mark in text for mark in ".;:!?,\n")
-        and (" " not in text or all(word[:1].isupper() or word in ("&", "of", "de", "and", "la", "van", "von") for word in text.split()))
+        and (
+            " " not in text
+            or all(word[:1].isupper() or word in ("&", "of", "de", "and", "la", "van", "von") for word in text.split())
+        )
     )
 
 
@@ -198,7 +208,11 @@ def part_value(one: Wanted, parent: Wanted, statement: Statement) -> Told | None
         return None
     if one.kind is Kind.TEXT:
         rivals = [part for part in parent.parts if part.kind is Kind.TEXT]
-        return _text(one, statement, Named.WHOLE) if len(rivals) == 1 and not readings.proper_names(label_of(leaf)) else None
+        return (
+            _text(one, statement, Named.WHOLE)
+            if len(rivals) == 1 and not readings.proper_names(label_of(leaf))
+            else None
+        )
     found = list(readings.readings(one, statement))
     rivals = [part for part in parent.parts if part.kind is one.kind]
     if one.kind is Kind.NUMBER:
@@ -208,5 +222,5 @@ def part_value(one: Wanted, parent: Wanted, statement: Statement) -> Told | None
         found = [each for each in found if each.candidate.plain >= 1.0 and one.strong <= each.clause.stems]
     elif len(rivals) > 1:
         found = [each for each in found if each.near]
-    best = readings.chosen(one, found)
+    best = readings.chosen(found)
     return None if best is None else Told(best.candidate.value, said(statement, best))

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Final
 
 from loom.canonical import Json
-from loom.planes.profile.structured import units, words
+from loom.planes.profile.structured import cues, units, words
 
 PROPERTIES_MAX: Final = 400
 """Properties and parts of them that are read."""
@@ -17,20 +17,24 @@ DESCRIPTION_CHARACTERS_MAX: Final = 1_000
 CHOICES_MAX: Final = 400
 REFERENCES_MAX: Final = 8
 PARTS_DEPTH_MAX: Final = 2
+LEAD_WORDS_MAX: Final = 3
+GLOSS_CHARACTERS_MIN: Final = 3
 
-_GLOSS_BEFORE: Final = re.compile(r"(?:any |an? )?([^.:;'\"()]{2,60}) ?(?:\(([^()]{2,120})\))? (?:is|are|counts? as|means?) '([^']{1,60})'", re.IGNORECASE)  # noqa: E501
-_GLOSS_SAME: Final = re.compile(r"\(?\b(\w[\w-]{1,30}) (?:is|counts as) (\w[\w-]{1,30})\b\)?")
-_AIM: Final = frozenset("goal target aim desir reach ziel objetivo".split())
-_AIMED: Final = re.compile(r"\baims? (?:for|at|to)\b|\bwants? to (?:reach|achieve|attain|become|get|keep|hit|have saved)\b")
-_WANTS: Final = frozenset("want prefer wish like favorit favourit choos subscrib opt consent need interest".split())
-_REFUSES: Final = frozenset("avoid allerg allergi toler intoler dislik exclud refus hate never restrict reaction".split())
-_REFUSED: Final = re.compile(r"\b(?:does not|doesn't|do not|not want|must not|cannot) (?:want|eat|drink|wear|tolerate|like|use)\b|\bnot want\b")
-_GENERAL: Final = frozenset(
-    """present 
-    state last mention memori note iso code list empti true fals null exampl valu alon name number date integ whole user
-    custom learner client patient member person own given give written write state said say normal rule regular usual
-    current main most time way kind sort type use want includ count day year""".split()
+_GLOSS_BEFORE: Final = re.compile(
+    r"(?:any |an? )?([^.:;'\"()]{2,60}) ?(?:\(([^()]{2,120})\))? (?:is|are|counts? as|means?) '([^']{1,60})'",
+    re.IGNORECASE,
 )
+_GLOSS_SAME: Final = re.compile(r"\(?\b(\w[\w-]{1,30}) (?:is|counts as) (\w[\w-]{1,30})\b\)?")
+_AIM: Final = cues.words("aim")
+_AIMED: Final = re.compile(
+    r"\baims? (?:for|at|to)\b|\bwants? to (?:reach|achieve|attain|become|get|keep|hit|have saved)\b"
+)
+_WANTS: Final = cues.words("wants")
+_REFUSES: Final = cues.words("refuses")
+_REFUSED: Final = re.compile(
+    r"\b(?:does not|doesn't|do not|not want|must not|cannot) (?:want|eat|drink|wear|tolerate|like|use)\b|\bnot want\b"
+)
+_GENERAL: Final = cues.words("general")
 
 
 class Kind(Enum):
@@ -90,7 +94,7 @@ class Wanted:
         content = [word for word in self.words if word not in words.FUNCTION] or list(self.words)
         topical = [word for word in content if word not in words.WEAK and word not in _type_words(self.kind)]
         topical = topical or [word for word in content if word not in _type_words(self.kind)] or content
-        return frozenset().union(*(words.stems(word) for word in topical))
+        return frozenset[str]().union(*(words.stems(word) for word in topical))
 
     @cached_property
     def head(self) -> frozenset[str]:
@@ -103,13 +107,15 @@ class Wanted:
     @cached_property
     def all_stems(self) -> frozenset[str]:
         """Stems of every word of its name."""
-        return frozenset().union(*(words.stems(word) for word in self.words))
+        return frozenset[str]().union(*(words.stems(word) for word in self.words))
 
     @cached_property
     def described(self) -> frozenset[str]:
         """Stems of the words of its description that say something."""
         plain = re.sub(r"'[^']*'", " ", self.description)
-        found = {stem for token in words.read(plain) if token.text.casefold() not in words.FUNCTION for stem in token.stems}
+        found = {
+            stem for token in words.read(plain) if token.text.casefold() not in words.FUNCTION for stem in token.stems
+        }
         return frozenset(found) - _GENERAL
 
     @cached_property
@@ -203,7 +209,7 @@ def _wanted(path: tuple[str, ...], part: Json, root: Mapping[str, Json], depth: 
 
 
 def followed(part: Json, root: Mapping[str, Json]) -> Mapping[str, Json]:
-    """`part` with its references within the document followed, and the branch of a choice with null that is not null."""
+    """`part` with its references within the document followed; of a choice with null, the branch that is not null."""
     for _ in range(REFERENCES_MAX):
         if not isinstance(part, dict):
             return {}
@@ -234,13 +240,25 @@ def _target(reference: str, root: Mapping[str, Json]) -> Mapping[str, Json]:
 
 def _kind(schema: Mapping[str, Json], name: str) -> tuple[Kind, bool]:
     types = schema.get("type")
-    named = [types] if isinstance(types, str) else [one for one in types if one != "null"] if isinstance(types, list) else []
+    named = (
+        [types]
+        if isinstance(types, str)
+        else [one for one in types if one != "null"]
+        if isinstance(types, list)
+        else []
+    )
     choices = schema.get("enum")
     if isinstance(choices, list) and any(isinstance(one, str) for one in choices):
         return Kind.CHOICE, False
     if len(named) != 1:
         return Kind.UNKNOWN, False
-    simple = {"boolean": Kind.BOOLEAN, "integer": Kind.NUMBER, "number": Kind.NUMBER, "array": Kind.LIST, "object": Kind.OBJECT}
+    simple = {
+        "boolean": Kind.BOOLEAN,
+        "integer": Kind.NUMBER,
+        "number": Kind.NUMBER,
+        "array": Kind.LIST,
+        "object": Kind.OBJECT,
+    }
     if named[0] in simple:
         return simple[named[0]], named[0] == "integer"
     return (_string_kind(schema, name) if named[0] == "string" else Kind.UNKNOWN), False
@@ -270,7 +288,7 @@ def _phrases(one: Wanted) -> Mapping[str, str]:
         if match[3] in named:
             listed = (match[2] or "").split(",")
             lead = match[1].split(" who ")[0].strip()
-            for phrase in (*listed, *([lead] if lead.count(" ") <= 2 else [])):
+            for phrase in (*listed, *([lead] if lead.count(" ") < LEAD_WORDS_MAX else [])):
                 _add(made, phrase, match[3])
             last = [word for word in lead.split() if word[:1].isupper()]
             for word in last:
@@ -286,5 +304,5 @@ def _phrases(one: Wanted) -> Mapping[str, str]:
 
 def _add(made: dict[str, str], phrase: str, choice: str) -> None:
     key = words.plain(phrase)
-    if len(key) >= 3 and phrase.strip(" .").casefold() not in words.FUNCTION:
+    if len(key) >= GLOSS_CHARACTERS_MIN and phrase.strip(" .").casefold() not in words.FUNCTION:
         made.setdefault(key, choice)

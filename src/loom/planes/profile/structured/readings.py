@@ -8,28 +8,23 @@ from functools import lru_cache
 from typing import Final
 
 from loom.canonical import Json
-from loom.planes.profile.structured import candidates, flags, words
+from loom.planes.profile.structured import candidates, cues, flags, words
 from loom.planes.profile.structured.candidates import Candidate
 from loom.planes.profile.structured.flags import Mark
 from loom.planes.profile.structured.properties import Kind, Wanted
 from loom.planes.profile.structured.statements import Clause, Statement
 
 NEAR_WORDS: Final = 3
-_GOAL: Final = re.compile(r"(?<!\w)(?:goals?|targets?|aims?|aiming|reach(?! (?:her|him|them|me|us)\b)|ziel|objetivo|meta)(?!\w)|目标", re.IGNORECASE)
+PLAIN_FROM: Final = 0.6
+_GOAL: Final = cues.pattern("goal")
 _LIMIT: Final = re.compile(
-    r"(?:\bnot|n['’]t|\bnever|\bno|\bnicht) (?:\w+ ){0,4}?(?:more|over|above|beyond|exceed|past|higher|mehr)\b", re.IGNORECASE  # noqa: RUF001
+    r"(?:\bnot|n['\u2019]t|\bnever|\bno|\bnicht) (?:\w+ ){0,4}?(?:more|over|above|beyond|exceed|past|higher|mehr)\b",
+    re.IGNORECASE,
 )
 """A limit is said by denying what is above it."""
-_TOTAL: Final = re.compile(r"(?<!\w)(?:in total|total|altogether|all told|that makes|now)(?!\w)", re.IGNORECASE)
-_TOLERATES: Final = re.compile(
-    r"(?<!\w)(?:fine|no problem|not a problem|isn['’]t an issue|not an issue|ok|okay|happy|loves?|likes?|enjoys?|tolerates)(?!\w)",  # noqa: RUF001
-    re.IGNORECASE,
-)
-_REFUSES: Final = re.compile(
-    r"(?<!\w)(?:allerg\w+|intoleran\w+|react\w*|avoid\w*|hates?|dislikes?|can['’]t|cannot|never|no|not|nothing|without|itch\w*|hives"  # noqa: RUF001
-    r"|free|skip\w*|refus\w+|\w+n['’]t|allergisch|alérgic\w)(?!\w)|不|过敏",  # noqa: RUF001
-    re.IGNORECASE,
-)
+_TOTAL: Final = cues.pattern("total")
+_TOLERATES: Final = cues.pattern("tolerates")
+_REFUSES: Final = cues.pattern("refused")
 
 
 class Named(IntEnum):
@@ -73,7 +68,7 @@ def named(one: Wanted, statement: Statement) -> Named:
 def _of_words(one: Wanted, name: tuple[str, ...], stems: frozenset[str], *, exact_only: bool) -> Named:
     if name == one.words:
         return Named.EXACT
-    here = frozenset().union(*(words.stems(word) for word in name)) if exact_only else stems
+    here = frozenset[str]().union(*(words.stems(word) for word in name)) if exact_only else stems
     if one.strong <= here:
         return Named.WHOLE
     return Named.HEAD if one.head and one.head <= here else Named.NOT
@@ -84,7 +79,7 @@ def within(parent: Wanted, statement: Statement) -> bool:
     if parent.name.casefold() in statement.tagged:
         return True
     names = (*statement.key_words, *(word for name in statement.fields[:-1] for word in words.name_words(name)))
-    return parent.strong <= frozenset().union(*(words.stems(word) for word in names))
+    return parent.strong <= frozenset[str]().union(*(words.stems(word) for word in names))
 
 
 def foreign(one: Wanted, statement: Statement) -> bool:
@@ -113,8 +108,8 @@ def _other_turn(one: Wanted, clause: Clause) -> bool:
     return bool(name & {"last", "previous", "latest"}) and _NEXT.search(clause.text) is not None
 
 
-_LAST: Final = re.compile(r"(?<!\w)(?:last|previous|latest|first|letzte\w*|último|última)(?!\w)", re.IGNORECASE)
-_NEXT: Final = re.compile(r"(?<!\w)(?:next|upcoming|nächste\w*|próximo|próxima)(?!\w)", re.IGNORECASE)
+_LAST: Final = cues.pattern("last")
+_NEXT: Final = cues.pattern("next")
 
 
 def _asked_of(one: Wanted, other: str) -> bool:
@@ -146,12 +141,12 @@ def _stands(one: Wanted, clause: Clause, candidate: Candidate) -> bool:
         return True
     if one.kind is Kind.LIST and one.refusal:
         refused = _REFUSES.search(clause.sentence) is not None
-        return not clause.marks & Mark.ENDED and not (_TOLERATES.search(clause.text) and refused and not _REFUSES.search(clause.text[:candidate.start]))
+        return not clause.marks & Mark.ENDED and not (
+            _TOLERATES.search(clause.text) and refused and not _REFUSES.search(clause.text[: candidate.start])
+        )
     if one.kind is Kind.NUMBER and _LIMIT.search(clause.text):
         return not candidate.leaving
-    if candidate.leaving or clause.marks & (Mark.ENDED | Mark.DENIED):
-        return False
-    return True
+    return not candidate.leaving and not clause.marks & (Mark.ENDED | Mark.DENIED)
 
 
 def ended(one: Wanted, statement: Statement) -> list[tuple[Clause, Sequence[Json]]]:
@@ -166,22 +161,46 @@ def ended(one: Wanted, statement: Statement) -> list[tuple[Clause, Sequence[Json
     return made
 
 
-def chosen(one: Wanted, found: Sequence[Reading]) -> Reading | None:
-    """The one value of a statement that names `one`; None where several are left."""
-    for better in (
-        lambda each: True,
-        lambda each: each.candidate.unit > 0,
-        lambda each: each.near,
-        lambda each: each.candidate.plain >= 0.6,  # noqa: PLR2004
-        lambda each: bool(_TOTAL.search(each.clause.text)),
-        lambda each: bool(each.clause.marks & Mark.TURN),
-        lambda each: not each.clause.marks & Mark.PAST,
-    ):
+def chosen(found: Sequence[Reading]) -> Reading | None:
+    """The one value of a statement that names its property; None where several are left."""
+    for better in _BETTER:
         kept = [each for each in found if better(each)]
         if kept and len({str(each.candidate.value) for each in kept}) == 1:
             return kept[0]
         found = kept or found
     return None
+
+
+def _always(_: Reading) -> bool:
+    return True
+
+
+def _counted(one: Reading) -> bool:
+    return one.candidate.unit > 0
+
+
+def _beside(one: Reading) -> bool:
+    return one.near
+
+
+def _plain(one: Reading) -> bool:
+    return one.candidate.plain >= PLAIN_FROM
+
+
+def _total(one: Reading) -> bool:
+    return _TOTAL.search(one.clause.text) is not None
+
+
+def _turned(one: Reading) -> bool:
+    return bool(one.clause.marks & Mark.TURN)
+
+
+def _present(one: Reading) -> bool:
+    return not one.clause.marks & Mark.PAST
+
+
+_BETTER: Final = (_always, _counted, _beside, _plain, _total, _turned, _present)
+"""What is asked of several values in turn, until one is left."""
 
 
 def _wish_counts(one: Wanted) -> Mark:
@@ -191,7 +210,11 @@ def _wish_counts(one: Wanted) -> Mark:
 
 def aimed(one: Wanted, clause: Clause, statement: Statement) -> bool:
     """Whether a clause tells what somebody aims at."""
-    return bool(clause.marks & Mark.WISH & _wish_counts(one)) or bool(_GOAL.search(clause.sentence)) or bool(_GOAL.search(" ".join(statement.key_words)))
+    return (
+        bool(clause.marks & Mark.WISH & _wish_counts(one))
+        or bool(_GOAL.search(clause.sentence))
+        or bool(_GOAL.search(" ".join(statement.key_words)))
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -211,19 +234,14 @@ def proper_names(text: str) -> tuple[str, ...]:
 
 _UPPER: Final = r"[A-ZÀ-ÖØ-Þ]"
 _RUN: Final = re.compile(
-    rf"{_UPPER}[\w'’.-]*[\w](?:(?: (?:&|of|de|del|der|la|le|van|von|and)){{0,2}} {_UPPER}[\w'’.-]*\w|(?: &) {_UPPER}[\w'’.-]*\w|(?: {_UPPER})){{0,5}}"  # noqa: E501, RUF001
+    rf"{_UPPER}[\w'\u2019.-]*[\w](?:(?: (?:&|of|de|del|der|la|le|van|von|and)){{0,2}} {_UPPER}[\w'\u2019.-]*\w|(?: &) {_UPPER}[\w'\u2019.-]*\w|(?: {_UPPER})){{0,5}}"  # noqa: E501
 )
-_OPENERS: Final = frozenset("works lives uses moved booked joined at in her his their my the a based employed currently flies member plays owns customer user client".split())  # noqa: E501
-_NO_NAMES: Final = frozenset(
-    """january february march april may june july august september october november december monday tuesday wednesday
-    thursday friday saturday sunday ok""".split()
-)
+_OPENERS: Final = cues.words("openers")
+_NO_NAMES: Final = cues.words("no_names")
 
 ALTERNATIVES: Final = re.compile(r"\s+(?:and|or|und|oder|y|o|&)\s+")
 LISTED: Final = re.compile(r",\s*|\s+(?:and|or|plus|as well as|und|y|&)\s+")
-_CLAUSE_WORDS: Final = frozenset(
-    "it is are was were please she he they but so which that to not never has have because when while since only".split()
-)
+_CLAUSE_WORDS: Final = cues.words("clause_words")
 _ITEM_WORDS_MAX: Final = 4
 
 
@@ -231,7 +249,9 @@ def more_listed(found: Sequence[Reading], joint: re.Pattern[str]) -> bool:
     """Whether the sentence lists more than was understood: a short piece beside an item that holds none."""
     sentence = found[0].clause.sentence
     pieces = joint.split(sentence)
-    known = [any(each.clause.text[each.candidate.start : each.candidate.end] in piece for each in found) for piece in pieces]
+    known = [
+        any(each.clause.text[each.candidate.start : each.candidate.end] in piece for each in found) for piece in pieces
+    ]
     for place, piece in enumerate(pieces):
         beside = known[place - 1 : place] + known[place + 1 : place + 2]
         its = piece.strip(" .!").casefold().split()

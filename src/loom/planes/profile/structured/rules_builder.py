@@ -108,7 +108,9 @@ class RulesBuilder:
                 return self._kept[key]
         parts = [part for one in wanted for part in one.walk()]
         names = [" ".join(part.words) or part.name for part in parts]
-        vectors = np.stack(self._embedded([*names, *(part.gist or name for part, name in zip(parts, names, strict=True))], deadline))
+        vectors = np.stack(
+            self._embedded([*names, *(part.gist or name for part, name in zip(parts, names, strict=True))], deadline)
+        )
         both = vectors[: len(parts)] + vectors[len(parts) :]
         made = (both / np.maximum(np.linalg.norm(both, axis=1, keepdims=True), _LENGTH_MIN)).astype(np.float32)
         with self._lock:

@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from math import exp, log1p
 from typing import Final
 
-from loom.planes.profile.structured import readings, words
+from loom.planes.profile.structured import cues, readings, words
 from loom.planes.profile.structured.properties import Kind, Wanted
 from loom.planes.profile.structured.readings import Reading
 from loom.planes.profile.structured.statements import Statement, label_of
 
 FEATURES: Final = (
-    "name_in_clause", "name_in_fact", "described", "nearness", "lead", "unit", "plain", "beside", "rivals", "subject", "label", "stance",
-    "whole_name", "phrase",
-    "number", "date", "choice", "boolean", "code", "address", "own_address",
+    "name_in_clause", "name_in_fact", "described", "nearness", "lead", "unit", "plain", "beside", "rivals", "subject",
+    "label", "stance", "whole_name", "phrase", "number", "date", "choice", "boolean", "code", "address", "own_address",
 )  # fmt: skip
 _GROUPS: Final = {
     Kind.NUMBER: "number", Kind.DATE: "date", Kind.MOMENT: "date", Kind.CHOICE: "choice", Kind.LIST: "choice",
@@ -65,7 +64,9 @@ def features(one: Wanted, place: int, statement: Statement, reading: Reading, se
     """What speaks for `reading`, in the order of `FEATURES`. `place` is the statement's."""
     clause, candidate = reading.clause, reading.candidate
     everywhere = statement.stems | statement.name_stems
-    shared = sum(setting.rarity.get(stem, 1.0) for stem in (one.described - one.strong) & (clause.stems | statement.name_stems))
+    shared = sum(
+        setting.rarity.get(stem, 1.0) for stem in (one.described - one.strong) & (clause.stems | statement.name_stems)
+    )
     mine = group(one.kind)
     begins = subject(clause.sentence, one.strong | one.described | statement.name_stems)
     return [
@@ -109,8 +110,8 @@ def subject(sentence: str, topic: frozenset[str]) -> float:
 
 _BEGIN_CHARACTERS: Final = 120
 _BEGIN_WORDS: Final = 4
-_ARTICLES: Final = frozenset("the a an some another this that these those our der die das ein eine el la los las un una".split())
-_USER: Final = frozenset("user he she they his her their my i we has is was does had i've i'm".split())
+_ARTICLES: Final = cues.words("articles")
+_USER: Final = cues.words("user")
 
 
 def probability(model: Model, row: Sequence[float]) -> float:

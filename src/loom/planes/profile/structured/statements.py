@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Final
 
 from loom.canonical import Json
-from loom.planes.profile.structured import flags, words
+from loom.planes.profile.structured import cues, flags, words
 from loom.planes.profile.structured.flags import Mark
 from loom.planes.profile.structured.interface import Fact
 from loom.planes.profile.structured.words import TEXT_CHARACTERS_MAX, Token
@@ -20,13 +20,15 @@ CLAUSES_MAX: Final = 24
 TAG_PREFIX: Final = "profile:"
 _DAY_US: Final = 86_400_000_000
 
-_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+(?=[^a-z])|[;\n。！？；]\s*|\s[-–—]\s|\s*—\s*")  # noqa: RUF001
-_CLAUSE: Final = re.compile(r"(?<!\d),\s*|,\s+(?!(?:19|20)\d\d)|，\s*|\s+(?=(?:but|however|though|although|whereas|while|aber|pero)\s)")  # noqa: RUF001
+_SENTENCE: Final = re.compile(
+    r"(?<=[.!?])\s+(?=[^a-z])|[;\n\u3002\uff01\uff1f\uff1b]\s*|\s[-\u2013\u2014]\s|\s*\u2014\s*"
+)
+_CLAUSE: Final = re.compile(
+    r"(?<!\d),\s*|,\s+(?!(?:19|20)\d\d)|\uff0c\s*|\s+(?=(?:but|however|though|although|whereas|while|aber|pero)\s)"
+)
 _SAME_PERSON: Final = re.compile(r"(?:he|she|they|his|her|their|it)\b", re.IGNORECASE)
 _LABEL: Final = re.compile(r"\A([A-Za-zÀ-ÿ][\w' -]{0,40}):\s*(?=\S)")
-_NAMES_UNSURE: Final = frozenset(
-    "idea ideas maybe wish wishes rumour rumor guess guessed someday question hypothetical dream considering".split()
-)
+_NAMES_UNSURE: Final = cues.words("names_unsure")
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class Clause:
     @cached_property
     def stems(self) -> frozenset[str]:
         """The stems of its words."""
-        return frozenset().union(*(token.stems for token in self.tokens))
+        return frozenset[str]().union(*(token.stems for token in self.tokens))
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ class Statement:
     @cached_property
     def name_stems(self) -> frozenset[str]:
         """The stems of its key and its fields."""
-        return frozenset().union(*(words.stems(word) for word in (*self.key_words, *self.field_words)))
+        return frozenset[str]().union(*(words.stems(word) for word in (*self.key_words, *self.field_words)))
 
     @cached_property
     def field_words(self) -> tuple[str, ...]:
@@ -114,7 +116,7 @@ class Statement:
                 continue
             parts = _parts(sentence, unsure, before)
             found.extend(parts)
-            before = frozenset().union(*(part.others for part in parts))
+            before = frozenset[str]().union(*(part.others for part in parts))
             if len(found) >= CLAUSES_MAX:
                 break
         return found[:CLAUSES_MAX]
@@ -122,7 +124,7 @@ class Statement:
     @cached_property
     def stems(self) -> frozenset[str]:
         """The stems of its text."""
-        return frozenset().union(*(clause.stems for clause in self.clauses))
+        return frozenset[str]().union(*(clause.stems for clause in self.clauses))
 
 
 def _parts(sentence: str, unsure: Mark, before: frozenset[str]) -> list[Clause]:

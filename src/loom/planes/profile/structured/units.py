@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from loom.planes.profile.structured import cues
 from loom.planes.profile.structured.codes import NUMBERS
 
 _SPELLINGS: Final = {
@@ -49,16 +50,16 @@ _SPELLINGS: Final = {
 _UNIT: Final = {word: unit for unit, spelled in _SPELLINGS.items() for word in spelled.split()}
 _SAME_KIND: Final = {
     "kg": ("mass", 1.0), "g": ("mass", 0.001), "lb": ("mass", 0.45359237),
-    "cm": ("length", 1.0), "mm": ("length", 0.1), "m": ("length", 100.0), "ft": ("length", 30.48), "in": ("length", 2.54),
+    "cm": ("length", 1.0), "mm": ("length", 0.1), "m": ("length", 100.0), "ft": ("length", 30.48),
+    "in": ("length", 2.54),
 }  # fmt: skip
 _IMPERIAL: Final = {"lb": "pound", "ft": "feet", "in": "inch"}
 _METRIC: Final = frozenset(("kg", "g", "cm", "mm", "m"))
 _TIMES: Final = frozenset(("day", "week", "month", "year"))
-_FROM_NAME: Final = frozenset(
-    """kg lb cm mm km eur usd gbp minutes minute min hours hour pct percent bpm miles metres meters grams days weeks months
-    years sqm mg ml seconds euros dollars watts""".split()
+_FROM_NAME: Final = cues.words("unit_names")
+_SAYS_UNIT: Final = re.compile(
+    r"\b(?:in|how many) ((?:us |square )?[a-z]+)\b|\A(?:number of |how many )?(minutes|hours|days|weeks|months|years)\b"
 )
-_SAYS_UNIT: Final = re.compile(r"\b(?:in|how many) ((?:us |square )?[a-z]+)\b|\A(?:number of |how many )?(minutes|hours|days|weeks|months|years)\b")
 _SQUARE: Final = re.compile(r"square (?:met(?:re|er)s?|m)\b", re.IGNORECASE)
 _SQUARE_FEET: Final = re.compile(r"square (?:feet|foot|ft)\b", re.IGNORECASE)
 
@@ -70,10 +71,11 @@ NUMBER: Final = re.compile(
     re.IGNORECASE,
 )
 _FEET: Final = re.compile(
-    rf"(?<!\w)(?P<feet>\d|{_WORDS}) ?(?:['’′]|-?(?:feet|foot|ft)\b) ?(?:(?P<inches>\d{{1,2}}|{_WORDS}) ?(?:\"|''|”|″|inches|inch|in)?)?(?!\w)",  # noqa: E501, RUF001
+    rf"(?<!\w)(?P<feet>\d|{_WORDS}) ?(?:['\u2019\u2032]|-?(?:feet|foot|ft)\b) ?(?:(?P<inches>\d{{1,2}}|{_WORDS}) ?(?:\"|''|\u201d|\u2033|inches|inch|in)?)?(?!\w)",  # noqa: E501
     re.IGNORECASE,
 )
 FOUND_MAX: Final = 16
+DIGITS_MAX: Final = 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +136,14 @@ def amounts(text: str) -> list[Amount]:
         value = _plain(match["digits"] or match["word"]) * (1000 if match["thousand"] else 1)
         after = (match["unit"] or "").strip(" -.")
         unit = unit_of(match["money"] or "") or unit_of(after) or unit_of(match["money"] or "")
-        end = match.end("half") if match["half"] else match.end("thousand" if match["thousand"] else "digits" if match["digits"] else "word")
-        found.append(Amount(value + (0.5 if match["half"] else 0.0), unit, "" if unit else after.casefold(), start, end))
+        end = (
+            match.end("half")
+            if match["half"]
+            else match.end("thousand" if match["thousand"] else "digits" if match["digits"] else "word")
+        )
+        found.append(
+            Amount(value + (0.5 if match["half"] else 0.0), unit, "" if unit else after.casefold(), start, end)
+        )
     return found
 
 
@@ -145,7 +153,7 @@ def _plain(text: str) -> float:
     if "," in text and not re.fullmatch(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?", text):
         text = text.replace(",", ".")
     text = text.replace(",", "")
-    return float(text) if len(text) <= 18 else float("nan")
+    return float(text) if len(text) <= DIGITS_MAX else float("nan")
 
 
 def converted(amount: Amount, wanted: frozenset[str], description: str) -> float | None:

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Protocol, cast
 
-import jsonschema
-import jsonschema.validators
 import referencing
-import referencing.exceptions
 import regex
+from jsonschema import Draft202012Validator, ValidationError, validators
+from jsonschema.exceptions import SchemaError, UnknownType
+from referencing.exceptions import Unresolvable
 
 from loom.canonical import Json
 
@@ -38,16 +38,12 @@ def matches(pattern: str, text: str) -> bool:
         return False
 
 
-def _pattern(
-    _: object, pattern: object, instance: object, __: object
-) -> Iterator[jsonschema.ValidationError]:
+def _pattern(_: object, pattern: object, instance: object, __: object) -> Iterator[ValidationError]:
     if isinstance(instance, str) and not (isinstance(pattern, str) and matches(pattern, instance)):
-        yield jsonschema.ValidationError(_NO_MATCH)
+        yield ValidationError(_NO_MATCH)
 
 
-def _pattern_properties(
-    validator: Any, patterns: object, instance: object, _: object
-) -> Iterator[jsonschema.ValidationError]:
+def _pattern_properties(validator: Any, patterns: object, instance: object, _: object) -> Iterator[ValidationError]:
     if isinstance(instance, dict) and isinstance(patterns, dict):
         for pattern, subschema in cast("dict[str, object]", patterns).items():
             for name, value in cast("dict[str, object]", instance).items():
@@ -57,9 +53,7 @@ def _pattern_properties(
 
 _Bounded: Final = cast(
     "Callable[..., _Checker]",
-    jsonschema.validators.extend(
-        jsonschema.Draft202012Validator, {"pattern": _pattern, "patternProperties": _pattern_properties}
-    ),
+    validators.extend(  # pyright: ignore[reportUnknownMemberType]Draft202012Validator, {"pattern": _pattern, "patternProperties": _pattern_properties}),
 )
 
 
@@ -71,8 +65,8 @@ class Checked:
     """
 
     def __init__(self, schema: Mapping[str, Json]) -> None:
-        registry = cast("object", referencing.Registry())
-        formats = jsonschema.Draft202012Validator.FORMAT_CHECKER
+        registry = cast("object", referencing.Registry())  # pyright: ignore[reportUnknownArgumentType]
+        formats = Draft202012Validator.FORMAT_CHECKER
         self._whole = _Bounded(dict(schema), registry=registry, format_checker=formats)
 
     def allows(self, part: Json, value: Json) -> bool:
@@ -80,10 +74,9 @@ class Checked:
         try:
             return self._whole.evolve(schema=part).is_valid(value)
         except (
-            jsonschema.exceptions.UnknownType,
-            jsonschema.exceptions.SchemaError,
-            referencing.exceptions.Unresolvable,
-            jsonschema.exceptions._WrappedReferencingError,  # noqa: SLF001
+            UnknownType,
+            SchemaError,
+            Unresolvable,
             RecursionError,
             TypeError,
             ValueError,

@@ -7,34 +7,25 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
+from loom.planes.profile.structured import cues
 from loom.retrieval import tokens
 
 TEXT_CHARACTERS_MAX: Final = 2_000
 """How much of one text is read."""
 
-_WORD: Final = re.compile(r"[^\W_]+(?:[-.+#'’&][^\W_]+|\+\+|#)*(?:(?<=\b[A-Z])[+-]|(?<=\b[A-Z]{2})[+-])?(?!(?<=[+-])\w)|[$€£¥]")  # noqa: RUF001 - an apostrophe as people type it
+_WORD: Final = re.compile(
+    r"[^\W_]+(?:[-.+#'\u2019&][^\W_]+|\+\+|#)*(?:(?<=\b[A-Z])[+-]|(?<=\b[A-Z]{2})[+-])?(?!(?<=[+-])\w)|[$€£¥]"
+)
 _PLAIN: Final = re.compile(r"[\W_]+")
 _TRAIL: Final = re.compile(r"(?:_?\d+)+\Z")
 _CACHED_MAX: Final = 32_768
 _GRADE_CHARACTERS_MAX: Final = 3
 """So short, a plus or a minus at the end tells values apart: A+, B-."""
 
-FUNCTION: Final = frozenset(
-    """a an the of in on at to by for from with and or as per be is are was were has have had do does did can could
-    will would shall should may might must it its this that these those he she they him her them his their i me my we
-    us our you your whether if who whom whose which what when where how than then there so too also very not no nor
-    but only just such each any all some other own one alone given give means number name value""".split()
-)
+FUNCTION: Final = cues.words("function")
 """Words that say nothing about a topic."""
 
-WEAK: Final = frozenset(
-    """current currently present presently latest last next new old primary main preferred preference preferences
-    favorite favorites favourite favourites default usual user users customer client person people profile type kind
-    status state mode method level code total amount count price cost size width length date day days since until
-    year years month months week weeks daily weekly monthly yearly nightly annual max maximum min minimum average mean
-    kg lb lbs cm mm km eur usd gbp chf minutes minute hours hour pct percent iso eu uk us list opt done enabled flag
-    wants want uses use likes like avoid avoids id ids home record info details note notes on off""".split()
-)
+WEAK: Final = cues.words("weak")
 """Words of a property's name that narrow or measure, and do not name the topic."""
 
 
