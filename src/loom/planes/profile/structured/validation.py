@@ -51,9 +51,10 @@ def _pattern_properties(validator: Any, patterns: object, instance: object, _: o
                     yield from validator.descend(value, subschema, path=name, schema_path=pattern)
 
 
+_extend: Final = cast("Callable[..., object]", validators.extend)  # pyright: ignore[reportUnknownMemberType]
 _Bounded: Final = cast(
     "Callable[..., _Checker]",
-    validators.extend(  # pyright: ignore[reportUnknownMemberType]Draft202012Validator, {"pattern": _pattern, "patternProperties": _pattern_properties}),
+    _extend(Draft202012Validator, {"pattern": _pattern, "patternProperties": _pattern_properties}),
 )
 
 
@@ -65,7 +66,7 @@ class Checked:
     """
 
     def __init__(self, schema: Mapping[str, Json]) -> None:
-        registry = cast("object", referencing.Registry())  # pyright: ignore[reportUnknownArgumentType]
+        registry: referencing.Registry[object] = referencing.Registry()
         formats = Draft202012Validator.FORMAT_CHECKER
         self._whole = _Bounded(dict(schema), registry=registry, format_checker=formats)
 
