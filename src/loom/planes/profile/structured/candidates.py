@@ -294,7 +294,7 @@ def _booleans(_: Wanted, clause: Clause) -> Iterator[Candidate]:
         yield Candidate(value=False, start=no.start(), end=no.end(), plain=1.0)
     elif yes:
         yield Candidate(value=True, start=yes.start(), end=yes.end(), plain=1.0)
-    elif not clause.marks & (Mark.DENIED | Mark.ENDED):
+    elif not clause.bears(Mark.DENIED | Mark.ENDED):
         yield Candidate(value=True, start=0, end=len(clause.text), plain=0.0)
 
 

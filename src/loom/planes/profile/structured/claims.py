@@ -120,7 +120,7 @@ class Board:
                 named = place in whole or bool(one.strong and one.strong <= clause.stems)
                 if over:
                     yield Claim(statement, None, clause.text, over=tuple(over))
-                elif named and clause.marks & Mark.ENDED and not readings.readings(one, statement):
+                elif named and clause.bears(Mark.ENDED) and not readings.readings(one, statement):
                     yield Claim(statement, None, clause.text, all_over=True)
                 elif one.kind is Kind.TEXT and how.get(place):
                     yield Claim(statement, None, clause.text, over=readings.proper_names(clause.text))
@@ -149,7 +149,7 @@ class Board:
             one, reading.clause, statement
         ):
             return False
-        return one.kind is not Kind.DATE or not reading.clause.marks & (Mark.ENDED | Mark.DENIED)
+        return one.kind is not Kind.DATE or not reading.clause.bears(Mark.ENDED | Mark.DENIED)
 
     def _empties(self, row: int, one: Wanted) -> Iterator[Claim]:
         """Empty lists, where a near statement denies all of what the property lists."""
@@ -243,7 +243,7 @@ class Board:
     def _by_text(self) -> Mapping[str, Sequence[int]]:
         made: dict[str, list[int]] = defaultdict(list)
         for place, statement in enumerate(self.said):
-            for stem in words.stems(statement.text) | statement.name_stems:
+            for stem in words.quick_stems(statement.text) | statement.name_stems:
                 made[stem].append(place)
         return made
 
@@ -265,4 +265,4 @@ class Board:
 
 
 def _turns(statement: Statement) -> bool:
-    return any(clause.marks & Mark.TURN for clause in statement.clauses)
+    return any(clause.bears(Mark.TURN) for clause in statement.clauses)

@@ -30,3 +30,8 @@ def chinese(name: str) -> re.Pattern[str]:
 def orders() -> re.Pattern[str]:
     """Finds text that tells its reader to change records."""
     return re.compile("|".join(_TABLES["orders"]["patterns"]), re.IGNORECASE)
+
+
+def order_triggers() -> Sequence[str]:
+    """Parts of words, of which every text that `orders` finds has one; lower case. Most texts have none."""
+    return _TABLES["orders"]["triggers"]

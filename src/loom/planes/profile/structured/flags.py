@@ -14,8 +14,6 @@ class Mark(Flag):
     """What speaks against taking a clause as a fact of the user now."""
 
     NONE = 0
-    OTHER = auto()
-    """It is about somebody else."""
     UNSURE = auto()
     """A question, a guess, a plan, a condition."""
     WISH = auto()
@@ -53,6 +51,7 @@ _ENDED: Final = cues.pattern("ended")
 _PAST: Final = cues.pattern("past")
 _TURN: Final = cues.pattern("turn")
 _ORDER: Final = cues.orders()
+_TRIGGERS: Final = cues.order_triggers()
 _VAGUE_OR: Final = re.compile(r"(?<!\w)(?:or|oder|between|zwischen|entre)(?!\w)|或者|或", re.IGNORECASE)
 _USER_POSSESSIVE: Final = re.compile(
     r"(?<!\w)(?!(?:user|client|customer|learner|patient|member|player|traveller|it|he|she|that|what|there|here|who|let)['\u2019]s)"
@@ -62,7 +61,8 @@ _USER_POSSESSIVE: Final = re.compile(
 
 def is_order(text: str) -> bool:
     """Whether `text` tells a reader to change records: such text is never evidence."""
-    return _ORDER.search(text) is not None
+    folded = text.casefold()
+    return any(trigger in folded for trigger in _TRIGGERS) and _ORDER.search(text) is not None
 
 
 def is_vague(text: str) -> bool:
@@ -87,20 +87,16 @@ def others_in(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
-_PATTERNS: Final = (
-    (Mark.UNSURE, _UNSURE),
-    (Mark.WISH, _WISH),
-    (Mark.DENIED, _DENIED),
-    (Mark.ENDED, _ENDED),
-    (Mark.PAST, _PAST),
-    (Mark.TURN, _TURN),
-)
+_PATTERNS: Final = {
+    Mark.UNSURE: _UNSURE,
+    Mark.WISH: _WISH,
+    Mark.DENIED: _DENIED,
+    Mark.ENDED: _ENDED,
+    Mark.PAST: _PAST,
+    Mark.TURN: _TURN,
+}
 
 
-def marks(text: str) -> Mark:
-    """Every mark that `text` bears; `OTHER` is told by `others_in`."""
-    found = Mark.UNSURE if "?" in text else Mark.NONE
-    for mark, pattern in _PATTERNS:
-        if pattern.search(text):
-            found |= mark
-    return found
+def bears(text: str, mark: Mark) -> bool:
+    """Whether `text` bears one mark."""
+    return _PATTERNS[mark].search(text) is not None or (mark is Mark.UNSURE and "?" in text)

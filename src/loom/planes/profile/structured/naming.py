@@ -124,7 +124,7 @@ def empty(one: Wanted, statement: Statement, how: Named) -> Told | None:
     if not one.empty_allowed or readings.foreign(one, statement):
         return None
     for clause in statement.clauses:
-        if readings.guarded(one, clause) or not clause.marks & Mark.DENIED or clause.marks & Mark.ENDED:
+        if readings.guarded(one, clause) or not clause.bears(Mark.DENIED) or clause.bears(Mark.ENDED):
             continue
         topical = (one.strong | one.described) & clause.stems
         if (
@@ -144,7 +144,7 @@ _ALL_DENIED: Final = re.compile(
 
 def _free_list(one: Wanted, statement: Statement, how: Named) -> Told | None:
     text = statement.text.strip().rstrip(".")
-    if how < Named.EXACT or any(readings.guarded(one, clause) or clause.marks & _BAD for clause in statement.clauses):
+    if how < Named.EXACT or any(readings.guarded(one, clause) or clause.bears(_BAD) for clause in statement.clauses):
         return None
     items = [item.strip() for item in _LIST_SPLIT.split(text) if item.strip()]
     if not items or any(_VERBLIKE.search(item) or item.count(" ") >= NAME_WORDS_MAX // 2 for item in items):
@@ -162,7 +162,7 @@ def _text(one: Wanted, statement: Statement, how: Named) -> Told | None:
     open_clauses = [
         clause
         for clause in statement.clauses
-        if not readings.guarded(one, clause) and not clause.marks & (Mark.ENDED | Mark.DENIED)
+        if not readings.guarded(one, clause) and not clause.bears(Mark.ENDED | Mark.DENIED)
     ]
     if len(open_clauses) == len(statement.clauses):
         whole = statement.text.strip()

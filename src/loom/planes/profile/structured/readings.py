@@ -89,13 +89,13 @@ def foreign(one: Wanted, statement: Statement) -> bool:
 
 def guarded(one: Wanted, clause: Clause) -> bool:
     """Whether a clause settles nothing about `one`: another person's, unsure, or a wish where a fact is asked for."""
-    if clause.marks & Mark.UNSURE:
+    if clause.bears(Mark.UNSURE):
         return True
     if any(not _asked_of(one, other) for other in clause.others):
         return True
     if one.words[:1] and _other_turn(one, clause):
         return True
-    if clause.marks & Mark.WISH and not one.aim:
+    if clause.bears(Mark.WISH) and not one.aim:
         return not one.wish or bool(_GOAL.search(clause.text))
     return False
 
@@ -123,9 +123,10 @@ def readings(one: Wanted, statement: Statement) -> Sequence[Reading]:
         return []
     made: list[Reading] = []
     for clause in statement.clauses:
-        if guarded(one, clause):
+        found = candidates.found(one, clause)
+        if not found or guarded(one, clause):
             continue
-        for candidate in candidates.found(one, clause):
+        for candidate in found:
             if not _stands(one, clause, candidate):
                 continue
             near = candidates.near(clause.tokens, one.strong, candidate.start, candidate.end, NEAR_WORDS)
@@ -141,12 +142,12 @@ def _stands(one: Wanted, clause: Clause, candidate: Candidate) -> bool:
         return True
     if one.kind is Kind.LIST and one.refusal:
         refused = _REFUSES.search(clause.sentence) is not None
-        return not clause.marks & Mark.ENDED and not (
+        return not clause.bears(Mark.ENDED) and not (
             _TOLERATES.search(clause.text) and refused and not _REFUSES.search(clause.text[: candidate.start])
         )
     if one.kind is Kind.NUMBER and _LIMIT.search(clause.text):
         return not candidate.leaving
-    return not candidate.leaving and not clause.marks & (Mark.ENDED | Mark.DENIED)
+    return not candidate.leaving and not clause.bears(Mark.ENDED | Mark.DENIED)
 
 
 def ended(one: Wanted, statement: Statement) -> list[tuple[Clause, Sequence[Json]]]:
@@ -155,7 +156,7 @@ def ended(one: Wanted, statement: Statement) -> list[tuple[Clause, Sequence[Json
         return []
     made: list[tuple[Clause, Sequence[Json]]] = []
     for clause in statement.clauses:
-        over = clause.marks & (Mark.ENDED if one.refusal else Mark.ENDED | Mark.DENIED)
+        over = clause.bears(Mark.ENDED if one.refusal else Mark.ENDED | Mark.DENIED)
         if over and not guarded(one, clause):
             made.append((clause, [each.value for each in candidates.found(one, clause)]))
     return made
@@ -192,26 +193,22 @@ def _total(one: Reading) -> bool:
 
 
 def _turned(one: Reading) -> bool:
-    return bool(one.clause.marks & Mark.TURN)
+    return one.clause.bears(Mark.TURN)
 
 
 def _present(one: Reading) -> bool:
-    return not one.clause.marks & Mark.PAST
+    return not one.clause.bears(Mark.PAST)
 
 
 _BETTER: Final = (_always, _counted, _beside, _plain, _total, _turned, _present)
 """What is asked of several values in turn, until one is left."""
 
 
-def _wish_counts(one: Wanted) -> Mark:
-    """Wanting is aiming where an aim is asked for; elsewhere it is how a wish is told."""
-    return Mark.WISH if one.aim else Mark.NONE
-
-
 def aimed(one: Wanted, clause: Clause, statement: Statement) -> bool:
     """Whether a clause tells what somebody aims at."""
     return (
-        bool(clause.marks & Mark.WISH & _wish_counts(one))
+        (one.aim
+        and clause.bears(Mark.WISH))
         or bool(_GOAL.search(clause.sentence))
         or bool(_GOAL.search(" ".join(statement.key_words)))
     )
@@ -264,4 +261,4 @@ def takes_stance(one: Wanted, clause: Clause) -> bool:
     """Whether an aim is asked for and told, or a refusal is asked for and told."""
     if one.kind is Kind.LIST and one.refusal:
         return _REFUSES.search(clause.sentence) is not None
-    return one.aim and (bool(clause.marks & Mark.WISH) or _GOAL.search(clause.sentence) is not None)
+    return one.aim and (clause.bears(Mark.WISH) or _GOAL.search(clause.sentence) is not None)

@@ -21,7 +21,7 @@ TAG_PREFIX: Final = "profile:"
 _DAY_US: Final = 86_400_000_000
 
 _SENTENCE: Final = re.compile(
-    r"(?<=[.!?])\s+(?=[^a-z])|[;\n\u3002\uff01\uff1f\uff1b]\s*|\s[-\u2013\u2014]\s|\s*\u2014\s*"
+    r"(?<=[.!?])(?<!(?<!\d)\d\.)(?<!(?<!\d)\d\d\.)\s+(?=[^a-z])|[;\n\u3002\uff01\uff1f\uff1b]\s*|\s[-\u2013\u2014]\s|\s*\u2014\s*"
 )
 _CLAUSE: Final = re.compile(
     r"(?<!\d),\s*|,\s+(?!(?:19|20)\d\d)|\uff0c\s*|\s+(?=(?:but|however|though|although|whereas|while|aber|pero)\s)"
@@ -33,26 +33,56 @@ _NAMES_UNSURE: Final = cues.words("names_unsure")
 
 @dataclass(frozen=True)
 class Clause:
-    """A part of a text.
+    """A part of a text. What it says of itself is read when it is asked for, and once.
 
     Attributes:
         text: the part.
         sentence: the sentence that it stands in.
-        marks: what it bears; what a question, a guess or another person covers, covers its sentence.
-        others: the people it is about, who are not the user.
-        tokens: its words.
+        doubted: whether the names it stands under say that it is a guess.
+        after: the clauses whose people it is about too: the first of its sentence, or those of the sentence before.
     """
 
     text: str
     sentence: str
-    marks: Mark
-    others: frozenset[str]
-    tokens: Sequence[Token]
+    doubted: bool
+    after: tuple["Clause", ...]
+
+    def bears(self, marks: Mark) -> bool:
+        """Whether it bears one of `marks`. A question or a guess covers the whole sentence."""
+        return any(self._bears[mark] for mark in marks)
+
+    @cached_property
+    def _bears(self) -> "_Borne":
+        return _Borne(self)
+
+    @cached_property
+    def others(self) -> frozenset[str]:
+        """The people it is about, who are not the user."""
+        return flags.others_in(self.text).union(*(clause.others for clause in self.after))
+
+    @cached_property
+    def tokens(self) -> Sequence[Token]:
+        """Its words."""
+        return words.read(self.text)
 
     @cached_property
     def stems(self) -> frozenset[str]:
         """The stems of its words."""
         return frozenset[str]().union(*(token.stems for token in self.tokens))
+
+
+class _Borne(dict[Mark, bool]):
+    """Whether a clause bears each mark, found out when asked."""
+
+    def __init__(self, clause: Clause) -> None:
+        super().__init__()
+        self._clause = clause
+
+    def __missing__(self, mark: Mark) -> bool:
+        whole = mark is Mark.UNSURE
+        text = self._clause.sentence if whole else self._clause.text
+        self[mark] = flags.bears(text, mark) or (whole and self._clause.doubted)
+        return self[mark]
 
 
 @dataclass(frozen=True)
@@ -108,15 +138,14 @@ class Statement:
     @cached_property
     def clauses(self) -> Sequence[Clause]:
         """Its text in clauses, at most 24."""
-        unsure = Mark.UNSURE if _NAMES_UNSURE & set(self.key_words) else Mark.NONE
+        doubted = bool(_NAMES_UNSURE & set(self.key_words))
         found: list[Clause] = []
-        before: frozenset[str] = frozenset()
+        before: tuple[Clause, ...] = ()
         for sentence in _SENTENCE.split(self.text):
             if not sentence.strip():
                 continue
-            parts = _parts(sentence, unsure, before)
-            found.extend(parts)
-            before = frozenset[str]().union(*(part.others for part in parts))
+            before = _parts(sentence, before if _SAME_PERSON.match(sentence.strip()) else (), doubted=doubted)
+            found.extend(before)
             if len(found) >= CLAUSES_MAX:
                 break
         return found[:CLAUSES_MAX]
@@ -127,19 +156,13 @@ class Statement:
         return frozenset[str]().union(*(clause.stems for clause in self.clauses))
 
 
-def _parts(sentence: str, unsure: Mark, before: frozenset[str]) -> list[Clause]:
-    """The clauses of one sentence. `before` are the people of the sentence before it."""
-    pieces = [piece for piece in _CLAUSE.split(sentence) if piece and piece.strip()]
-    sentence_marks = (flags.marks(sentence) & Mark.UNSURE) | unsure
-    inherited = before if _SAME_PERSON.match(sentence.strip()) else frozenset[str]()
+def _parts(sentence: str, before: tuple[Clause, ...], *, doubted: bool) -> tuple[Clause, ...]:
+    """The clauses of one sentence. `before` are the clauses whose people its first clause is about as well."""
+    pieces = [piece for piece in _CLAUSE.split(sentence) if piece and piece.strip()][:CLAUSES_MAX]
     made: list[Clause] = []
     for piece in pieces:
-        others = flags.others_in(piece) | inherited
-        if not made:
-            inherited = others
-        marks = flags.marks(piece) | sentence_marks | (Mark.OTHER if others else Mark.NONE)
-        made.append(Clause(piece, sentence, marks, others, words.read(piece)))
-    return made
+        made.append(Clause(piece, sentence, doubted, (made[0],) if made else before))
+    return tuple(made)
 
 
 def statements(facts: Iterable[Fact]) -> list[Statement]:

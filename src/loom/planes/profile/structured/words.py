@@ -16,6 +16,7 @@ TEXT_CHARACTERS_MAX: Final = 2_000
 _WORD: Final = re.compile(
     r"[^\W_]+(?:[-.+#'\u2019&][^\W_]+|\+\+|#)*(?:(?<=\b[A-Z])[+-]|(?<=\b[A-Z]{2})[+-])?(?!(?<=[+-])\w)|[$€£¥]"
 )
+_LETTERS: Final = re.compile(r"[^\W_]{1,64}")
 _PLAIN: Final = re.compile(r"[\W_]+")
 _TRAIL: Final = re.compile(r"(?:_?\d+)+\Z")
 _CACHED_MAX: Final = 32_768
@@ -62,6 +63,11 @@ def _stems(text: str) -> frozenset[str]:
 def stems(text: str) -> frozenset[str]:
     """The stems of every word of `text`, identifiers taken apart."""
     return _stems(text) if len(text) <= tokens.TOKEN_CHARACTERS_MAX else frozenset(tokens.document(text).stems)
+
+
+def quick_stems(text: str) -> frozenset[str]:
+    """The stems of the words of `text`, for finding it among many; an identifier is one word."""
+    return frozenset[str]().union(*map(_stems, set(_LETTERS.findall(text[:TEXT_CHARACTERS_MAX].casefold()))))
 
 
 def pairs(tokens: Sequence[Token]) -> frozenset[tuple[str, str]]:
