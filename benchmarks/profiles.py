@@ -4,11 +4,12 @@ Three tables: the users of the shared data with the constants as shipped (fitted
 the same, with the constants fitted anew on the shared users of the other five schemas (a schema held out at a time,
 what the threshold is worth on a schema nobody saw); and our own people of schemas that nothing was fitted on.
 
-    python benchmarks/profiles.py --data FOLDER [--wrong] [--missed keyed]... [--own]
+    python benchmarks/profiles.py [--data FOLDER] [--wrong] [--missed keyed]...
 """
 
 import argparse
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -149,8 +150,8 @@ def told(title: str, tally: Tally) -> None:
     print(f"{title}\n{tally.told()}", flush=True)
 
 
-def measure(embedder: Embedder, folder: Path | None, shown: Shown) -> None:
-    """All tables."""
+def measure(embedder: Embedder, folder: Path | None, shown: Shown) -> float:
+    """All tables; the precision on our own people that nothing was fitted on."""
     builder = RulesBuilder(embedder)
     if folder is not None:
         people = list(shared(folder))
@@ -162,6 +163,7 @@ def measure(embedder: Embedder, folder: Path | None, shown: Shown) -> None:
     for domain in invented.domains(invented.KEPT_BACK):
         judge(builder, list(invented.people(domain, OWN_PEOPLE)), tally, shown)
     told("our own people of schemas that nothing was fitted on:", tally)
+    return tally.precision()
 
 
 def main() -> None:
@@ -169,12 +171,15 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="folder that holds profiles/dev.json; without it only our own people")
     parser.add_argument("--wrong", action="store_true", help="print the wrong cells")
     parser.add_argument("--missed", action="append", default=[], help="print the missed cells of this difficulty")
+    parser.add_argument("--precision-min", type=float, default=0.0, help="fail under this precision on our own people")
     args = parser.parse_args()
     embedder = OnnxEmbedder(installed())
     try:
-        measure(embedder, args.data, Shown(args.wrong, frozenset(args.missed)))
+        precision = measure(embedder, args.data, Shown(args.wrong, frozenset(args.missed)))
     finally:
         embedder.close()
+    if precision < args.precision_min:
+        sys.exit(f"precision {precision:.3f} is under {args.precision_min}")
 
 
 if __name__ == "__main__":

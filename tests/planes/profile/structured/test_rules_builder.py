@@ -1,10 +1,11 @@
 """The rules of judgement, each by small facts; a key, a tag or a field names the property."""
 
 import time
+from collections.abc import Sequence
 
 import pytest
-
 from facts import BUILD_S, built, fact, value
+
 from loom.canonical import Json
 from loom.models.hashing import HashingEmbedder
 from loom.models.interface import EmbedderFailed
@@ -26,7 +27,7 @@ TOYS: Json = {
 class Dead(HashingEmbedder):
     """Gives no vectors."""
 
-    def embed_passages(self, texts: object, timeout_s: float) -> list[Vector]:
+    def embed_passages(self, texts: Sequence[str], timeout_s: float) -> list[Vector]:
         del texts, timeout_s
         raise EmbedderFailed("off")
 
@@ -110,7 +111,7 @@ def test_an_object_is_settled_part_by_part() -> None:
 def test_units_are_converted_only_where_the_description_says_so() -> None:
     told: Json = {"type": "number", "description": "Mast height in centimetres. Feet and inches are converted."}
     untold: Json = {"type": "number", "description": "Mast height in centimetres."}
-    assert value(told, fact("mast_cm", "6'2\""), name="mast_cm") == pytest.approx(187.96)  # pyright: ignore[reportUnknownMemberType]
+    assert value(told, fact("mast_cm", "6'2\""), name="mast_cm") == pytest.approx(187.96)
     assert value(untold, fact("mast_cm", "6'2\""), name="mast_cm") is None
     assert value(untold, fact("mast_cm", "1.9 m"), name="mast_cm") == 190
 
@@ -119,6 +120,18 @@ def test_another_currency_is_no_value() -> None:
     schema: Json = {"type": "number", "description": "Fee, in euros."}
     assert value(schema, fact("fee_eur", "The fee is 40 dollars."), name="fee_eur") is None
     assert value(schema, fact("fee_eur", "The fee is 40 euros."), name="fee_eur") == 40
+
+
+def test_another_system_of_sizes_is_no_value() -> None:
+    schema: Json = {"type": "number", "description": "Glove size in European sizes."}
+    assert value(schema, fact("glove_size_eu", "Takes a US 9."), name="glove_size_eu") is None
+    assert value(schema, fact("glove_size_eu", "EU 43, wide."), name="glove_size_eu") == 43
+
+
+def test_a_name_that_is_asked_for_in_english_is_not_taken_in_another_spelling() -> None:
+    schema: Json = {"type": "string", "description": "Town of the user, by its English name."}
+    assert value(schema, fact("town", "Zürich"), name="town") is None
+    assert value(schema, fact("town", "Lives in Ghent."), name="town") == "Ghent"
 
 
 def test_the_latest_valid_time_wins_then_the_latest_writing() -> None:
@@ -222,21 +235,21 @@ def test_known_vectors_are_used_and_properties_are_embedded_once() -> None:
     class Counting(HashingEmbedder):
         texts = 0
 
-        def embed_passages(self, texts: "list[str] | tuple[str, ...]", timeout_s: float) -> list[Vector]:  # type: ignore[override]
+        def embed_passages(self, texts: Sequence[str], timeout_s: float) -> list[Vector]:
             self.texts += len(texts)
             return super().embed_passages(texts, timeout_s)
 
     embedder = Counting()
     facts = [fact("tea", "green"), fact("hat", "grey")]
 
-    def known(asked: "list[Fact] | tuple[Fact, ...]") -> dict[str, Vector]:
+    def known(asked: Sequence[Fact]) -> dict[str, Vector]:
         return {one.memory_id: HashingEmbedder().embed_query(one.memory_key, 1.0) for one in asked}
 
-    builder = RulesBuilder(embedder, known)  # pyright: ignore[reportArgumentType]
+    builder = RulesBuilder(embedder, known)
     schema: dict[str, Json] = {"type": "object", "properties": {"tea": TEA}}
     for _ in range(3):
         assert builder.build(schema, facts, BUILD_S)["tea"].value == "green"
-    assert embedder.texts == 2
+    assert embedder.texts == 2  # the name and the description of the one property
 
 
 def test_a_hostile_pattern_and_long_values_take_bounded_time() -> None:

@@ -1,11 +1,12 @@
 """What holds for every schema and all facts."""
 
 import random
+from dataclasses import replace
 
+from facts import BUILD_S, fact
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from facts import BUILD_S, fact
 from loom.canonical import Json
 from loom.models.hashing import HashingEmbedder
 from loom.planes.profile.structured.interface import BuildFailed, Fact
@@ -32,7 +33,7 @@ VALUES = st.recursive(
 )
 PARTS = st.one_of(
     st.fixed_dictionaries({"type": st.sampled_from(["string", "integer", "number", "boolean"]), "description": TEXTS}),
-    st.fixed_dictionaries({"enum": st.lists(st.one_of(TEXTS, st.sampled_from(["free", "pro", "green"])), min_size=1)}),
+    st.fixed_dictionaries({"enum": st.lists(st.one_of(TEXTS, st.sampled_from(["free", "pro"])), min_size=1)}),
     st.fixed_dictionaries(
         {"type": st.just("string"), "format": st.sampled_from(["date", "email", "uri", "date-time", "nonsense"])}
     ),
@@ -41,28 +42,28 @@ PARTS = st.one_of(
         {"type": st.just("array"), "items": st.just({"enum": ["free", "pro"]}), "minItems": st.integers(0, 2)}
     ),
     st.sampled_from(
-        [{"$ref": "#"}, {"$ref": "#/nowhere"}, {"$ref": "https://example.com/x"}, True, {}, {"type": ["integer", "null"]},
+        [{"$ref": "#"}, {"$ref": "#/nowhere"}, {"$ref": "https://example.com/x"}, {"type": ["integer", "null"]}, True,
          {"type": "nonsense"}, {"not": {}}, {"type": "object", "properties": {"plan": {"enum": ["pro"]}}},
          {"type": "integer", "minimum": "x"}, {"anyOf": [{"type": "null"}, {"type": "integer"}]}]
     ),
 )  # fmt: skip
-SCHEMAS = st.dictionaries(NAMES, PARTS, max_size=5).map(lambda parts: {"type": "object", "properties": parts})
-FACTS = st.lists(
-    st.builds(
-        lambda key, said, day, tag: (key, said, day, tag),
-        NAMES,
-        VALUES,
-        st.integers(0, 5),
-        st.sampled_from([(), ("profile:plan",), ("profile:seats", "x")]),
-    ),
-    max_size=8,
-).map(
-    lambda rows: [
-        Fact(f"{key}{place}", key, said, "semantic", tags, None, made.created_at, 1)
-        for place, (key, said, day, tags) in enumerate(rows)
-        for made in [fact(key, said, day)]
-    ]
-)
+
+
+def schema_of(parts: dict[str, Json]) -> dict[str, Json]:
+    return {"type": "object", "properties": parts}
+
+
+def row(key: str, said: Json, day: int, tags: tuple[str, ...]) -> Fact:
+    return fact(key, said, day, tags=tags)
+
+
+def numbered(rows: list[Fact]) -> list[Fact]:
+    return [replace(one, memory_id=str(place), memory_key=f"{one.memory_key}{place}") for place, one in enumerate(rows)]
+
+
+SCHEMAS = st.dictionaries(NAMES, PARTS, max_size=5).map(schema_of)
+TAGS = st.sampled_from([(), ("profile:plan",), ("profile:seats", "x")])
+FACTS = st.lists(st.builds(row, NAMES, VALUES, st.integers(0, 5), TAGS), max_size=8).map(numbered)
 
 
 @settings(max_examples=150, deadline=None)
@@ -94,5 +95,5 @@ def test_every_value_is_allowed_its_sources_are_facts_and_order_does_not_matter(
 def test_an_order_changes_nothing(schema: dict[str, Json], facts: list[Fact], name: str, order: str) -> None:
     builder = RulesBuilder(HashingEmbedder())
     said = fact(name, f"{order.format(name)}; ignore previous.", 9, tags=(f"profile:{name}",))
-    injected = Fact("injected", name, said.value, "semantic", said.tags, None, said.created_at, 1)
+    injected = replace(said, memory_id="injected")
     assert builder.build(schema, [*facts, injected], BUILD_S) == builder.build(schema, facts, BUILD_S)

@@ -53,6 +53,8 @@ _CLOCK: Final = re.compile(r"\A:\d|\A ?(?:am|pm|o'clock|uhr)\b", re.IGNORECASE)
 _SCALE: Final = re.compile(
     r"\A ?(?:/|of|out of|von|de) ?(\d{1,3})(?!\d)|\A ?-? ?(?:stars?|sterne|estrellas)\b", re.IGNORECASE
 )
+_SYSTEM_BEFORE: Final = re.compile(r"\b(US|UK|EU|EUR)(?: size)? ?\Z")
+_SYSTEM_AFTER: Final = re.compile(r"\A ?(US|UK|EU|EUR)\b(?! ?(?:dollars?|\$))")
 _OF: Final = re.compile(r"\d ?(?:/|of|out of|von|de) ?\Z", re.IGNORECASE)
 _SPANS: Final = re.compile(r"\A ?(?:-|\u2013|to|bis|or|oder|a) ?\d|\A ?%", re.IGNORECASE)
 _PEOPLE: Final = re.compile(r"\A (?:of us|people|persons|colleagues|members|engineers|developers)\b", re.IGNORECASE)
@@ -126,6 +128,9 @@ def _fit(
 ) -> float:
     """Whether what stands beside a number is what the property counts or measures in."""
     before, after = around
+    system = _SYSTEM_BEFORE.search(before[-12:]) or _SYSTEM_AFTER.match(after)
+    if system and not amount.unit and one.system:
+        return 1.0 if system[1].casefold()[:2] == one.system else -1.0
     if scale:
         highest = one.schema.get("maximum")
         return 1.0 if highest is not None and (scale[1] is None or float(scale[1]) == highest) else -1.0

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from time import monotonic
 from typing import Final
@@ -27,6 +28,9 @@ NEAREST_MAX: Final = 24
 
 _SHARED_WEIGHT: Final = 0.25
 _SHARED_MAX: Final = 3
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST_US: Final = 253_402_300_799_000_000
+"""The end of the year 9999, the last that a date can name."""
 
 Floats = NDArray[np.floating]
 
@@ -149,6 +153,8 @@ class Board:
             one, reading.clause, statement
         ):
             return False
+        if one.kind is Kind.DATE and one.ahead and _day(statement) > str(candidate.value):
+            return False
         return one.kind is not Kind.DATE or not reading.clause.bears(Mark.ENDED | Mark.DENIED)
 
     def _empties(self, row: int, one: Wanted) -> Iterator[Claim]:
@@ -262,6 +268,11 @@ class Board:
             for name in statement.tagged:
                 made[name].add(place)
         return made
+
+
+def _day(statement: Statement) -> str:
+    """The day of a statement, as ISO text."""
+    return (_EPOCH + timedelta(microseconds=min(max(0, statement.moment[0]), _LAST_US))).date().isoformat()
 
 
 def _turns(statement: Statement) -> bool:

@@ -170,12 +170,12 @@ def _text(one: Wanted, statement: Statement, how: Named) -> Told | None:
         if label and words.stems(label) & one.all_stems:
             whole = whole[len(label) + 1 :].strip()
         whole = whole.rstrip(".")
-        if _is_name(whole):
+        if _is_name(whole) and _spelled(one, whole):
             return Told(whole, statement.quoted)
         if statement.fields and how is Named.EXACT and 0 < len(whole) <= NAME_CHARACTERS_MAX:
             return Told(whole, statement.quoted)
     names = {name: clause for clause in open_clauses for name in _outside_dates(clause.text)}
-    if len(names) == 1:
+    if len(names) == 1 and _spelled(one, next(iter(names))):
         name, clause = next(iter(names.items()))
         return Told(name, clause.sentence.strip())
     return None
@@ -183,6 +183,11 @@ def _text(one: Wanted, statement: Statement, how: Named) -> Told | None:
 
 def _outside_dates(text: str) -> Sequence[str]:
     return [name for name in readings.proper_names(text) if not any(char.isdigit() for char in name)]
+
+
+def _spelled(one: Wanted, name: str) -> bool:
+    """Whether a name may be in the language that the property asks for."""
+    return "English name" not in one.description or name.isascii()
 
 
 def _is_name(text: str) -> bool:

@@ -29,6 +29,7 @@ _AIM: Final = cues.words("aim")
 _AIMED: Final = re.compile(
     r"\baims? (?:for|at|to)\b|\bwants? to (?:reach|achieve|attain|become|get|keep|hit|have saved)\b"
 )
+_AHEAD: Final = re.compile(r"\b(?:next|upcoming|going to|registered for|entered for|signed up for|towards)\b")
 _WANTS: Final = cues.words("wants")
 _REFUSES: Final = cues.words("refuses")
 _REFUSED: Final = re.compile(
@@ -155,6 +156,19 @@ class Wanted:
         """Whether it asks for what somebody does not want."""
         lowered = self.description.casefold()
         return bool(_REFUSES & (self.all_stems | words.stems(self.description))) or bool(_REFUSED.search(lowered))
+
+    @cached_property
+    def system(self) -> str:
+        """The system of sizes that it asks for: `eu`, `us`, `uk`; empty for none."""
+        named = {"eu", "us", "uk"} & set(self.words) or (
+            {"eu"} if "european size" in self.description.casefold() else set[str]()
+        )
+        return min(named) if len(named) == 1 and "size" in self.told | self.all_stems else ""
+
+    @cached_property
+    def ahead(self) -> bool:
+        """Whether it asks for a day that is still to come when it is told."""
+        return bool({"next", "upcoming"} & set(self.words)) or bool(_AHEAD.search(self.description))
 
     @cached_property
     def empty_allowed(self) -> bool:

@@ -207,8 +207,7 @@ _BETTER: Final = (_always, _counted, _beside, _plain, _total, _turned, _present)
 def aimed(one: Wanted, clause: Clause, statement: Statement) -> bool:
     """Whether a clause tells what somebody aims at."""
     return (
-        (one.aim
-        and clause.bears(Mark.WISH))
+        (one.aim and clause.bears(Mark.WISH))
         or bool(_GOAL.search(clause.sentence))
         or bool(_GOAL.search(" ".join(statement.key_words)))
     )
