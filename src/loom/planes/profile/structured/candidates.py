@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Final
 
 from loom.canonical import Json
-from loom.planes.profile.structured import cues, days, units, validation, words
+from loom.planes.profile.structured import assertions, cues, days, units, words
 from loom.planes.profile.structured.codes import COUNTRIES, LANGUAGES
 from loom.planes.profile.structured.flags import Mark
 from loom.planes.profile.structured.properties import Kind, Wanted
@@ -19,6 +19,9 @@ CODE_CHARACTERS_MAX: Final = 64
 CODES_MAX: Final = 12
 SHORT_MAX: Final = 2
 """A choice of so few letters is met only as it is spelled, or in capitals."""
+
+OTHER_NOUN: Final = -0.5
+"""The fit of a number beside a noun that the property does not name: less wrong than another unit."""
 
 ACRONYM_MAX: Final = 3
 """A word of so few letters says little by being there, and is not stemmed."""
@@ -70,7 +73,8 @@ class Candidate:
         start: its place in the clause.
         end: the place after it.
         plain: how plainly it is of that kind: 0..1. A word that means other things too is less plain.
-        unit: of a number: 1.0 its unit or noun is the one asked for, 0.0 it has none, -1.0 it has another.
+        unit: of a number: 1.0 its unit or noun is the one asked for, 0.0 it has none, -0.5
+            another noun, -1.0 another unit.
         leaving: the clause tells that this value is what was before, or what is not.
     """
 
@@ -149,7 +153,7 @@ def _counts(one: Wanted, amount: units.Amount, topic: frozenset[str], after: str
         return 1.0
     if amount.noun and amount.noun not in _NEUTRAL:
         nouns = [match[0] for match in _NOUNS.finditer(after[:40])][:3]
-        return 1.0 if any(words.stems(noun) & topic for noun in nouns) else -1.0
+        return 1.0 if any(words.stems(noun) & topic for noun in nouns) else OTHER_NOUN
     return 0.0
 
 
@@ -251,7 +255,7 @@ def _codes(one: Wanted, clause: Clause) -> Iterator[Candidate]:
         if left <= 0 or len(match[0]) > CODE_CHARACTERS_MAX or not _CODE_LIKE.search(match[0]):
             continue
         left -= 1
-        if validation.matches(pattern, match[0]):
+        if assertions.matches(pattern, match[0]):
             yield Candidate(match[0], match.start(), match.end(), 0.8, 0.0, _left_behind(clause.text, match.start()))
 
 

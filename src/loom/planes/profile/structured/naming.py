@@ -44,8 +44,8 @@ def value_named(one: Wanted, statement: Statement, how: Named) -> Told | None:
     if one.kind is Kind.BOOLEAN:
         return _boolean(one, statement, how)
     found = list(readings.readings(one, statement))
-    if how < Named.EXACT or len(one.strong) > 1:
-        found = [each for each in found if each.candidate.unit >= 0]
+    loose = how is Named.EXACT and len(one.strong) == 1
+    found = [each for each in found if each.candidate.unit >= (candidates.OTHER_NOUN if loose else 0)]
     if one.aim and one.kind in (Kind.NUMBER, Kind.CHOICE) and how < Named.EXACT:
         found = [each for each in found if readings.aimed(one, each.clause, statement)]
     best = readings.chosen(found)

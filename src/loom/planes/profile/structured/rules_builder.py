@@ -13,16 +13,17 @@ from typing import Final
 
 import numpy as np
 
-from loom.canonical import Json, measured
+from loom.canonical import Json, encoded, measured
 from loom.models.interface import Embedder, EmbedderFailed
 from loom.planes.profile.structured import claims, fitted, properties, settling
+from loom.planes.profile.structured import schema as schemas
 from loom.planes.profile.structured.claims import Board
 from loom.planes.profile.structured.interface import BuildFailed, Fact, Settled
 from loom.planes.profile.structured.properties import Kind, Wanted
+from loom.planes.profile.structured.schema import Misfit, Schema
 from loom.planes.profile.structured.scoring import Model
 from loom.planes.profile.structured.settling import Claim, Standing
 from loom.planes.profile.structured.statements import Statement, statements
-from loom.planes.profile.structured.validation import Checked
 from loom.retrieval import values
 from loom.storage.indexes import Vector
 
@@ -62,16 +63,16 @@ class RulesBuilder:
         deadline = monotonic() + timeout_s
         if len(facts) > FACTS_MAX:
             raise BuildFailed(f"a build takes at most {FACTS_MAX} facts")
-        wanted = properties.wanted(schema)
-        said = statements(facts)
-        if not wanted or not said:
+        opened = schemas.opened(encoded(dict(schema)))
+        wanted = properties.wanted(schema) if opened else []
+        said = statements(facts) if wanted else []
+        if opened is None or not said:
             return {}
         board = self.board(schema, wanted, said, deadline)
         standing = board.standings(deadline)
-        checked = Checked(schema)
         made: dict[str, Settled] = {}
         for one in wanted:
-            settled = _settled(one, standing, checked)
+            settled = _settled(one, standing, opened)
             if settled is not None:
                 made[one.name] = settled
         return made
@@ -136,23 +137,41 @@ def _text(fact: Fact) -> str:
     return values.searchable(fact.memory_key, fact.value, fact.tags)[:FACT_CHARACTERS_MAX]
 
 
-def _settled(one: Wanted, standing: Mapping[tuple[str, ...], Standing], checked: Checked) -> Settled | None:
-    value, support = _gathered(one, standing, checked)
-    if value is None or not support or not checked.allows(dict(one.schema), value):
-        return None
-    return Settled(value, settling.sources(support))
+def _settled(one: Wanted, standing: Mapping[tuple[str, ...], Standing], opened: Schema) -> Settled | None:
+    """The value of a property as far as the schema allows it; of an object, without the parts that it does not."""
+    value, support = _gathered(one, standing)
+    for _ in range(len(one.parts) + 1):
+        if value is None or not support:
+            return None
+        wrong = _parts_wrong(one.name, value, opened)
+        if wrong is None:
+            return Settled(value, settling.sources(support))
+        value = {name: part for name, part in value.items() if name not in wrong} if isinstance(value, dict) else None
+        value = value if wrong and value else None
+    return None
 
 
-def _gathered(one: Wanted, standing: Mapping[tuple[str, ...], Standing], checked: Checked) -> tuple[Json, list[Claim]]:
-    """The value of a property; of an object, what of its parts is settled and allowed."""
+def _parts_wrong(name: str, value: Json, opened: Schema) -> set[str] | None:
+    """The parts of a value that the schema does not allow, none named when it is the whole; None when it fits."""
+    try:
+        if name in opened.fitting({name: value}):
+            return None
+    except Misfit:
+        return set()
+    faults = opened.validator.faults({name: value})
+    return {str(fault.path[1]) for fault in faults if len(fault.path) > 1}
+
+
+def _gathered(one: Wanted, standing: Mapping[tuple[str, ...], Standing]) -> tuple[Json, list[Claim]]:
+    """The value of a property; of an object, what of its parts is settled."""
     if one.kind is not Kind.OBJECT:
         mine = standing.get(one.path)
         return (None, []) if mine is None else (mine.value, mine.support)
     made: dict[str, Json] = {}
     support: list[Claim] = []
     for part in one.parts:
-        value, its = _gathered(part, standing, checked)
-        if value is not None and checked.allows(dict(part.schema), value):
+        value, its = _gathered(part, standing)
+        if value is not None:
             made[part.name] = value
             support.extend(its)
     support.sort(key=lambda claim: claim.statement.moment)
