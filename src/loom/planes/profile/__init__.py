@@ -15,5 +15,6 @@ LEG = leg.LEG
 jobs = structured.jobs
 purge_namespace = structured.purge_namespace
 KeyedBuilder = structured.KeyedBuilder
+RulesBuilder = structured.RulesBuilder
 
-__all__ = ["LATE", "LEG", "OPS", "SWEEPS", "KeyedBuilder", "jobs", "purge_namespace"]
+__all__ = ["LATE", "LEG", "OPS", "SWEEPS", "KeyedBuilder", "RulesBuilder", "jobs", "purge_namespace"]

@@ -252,6 +252,23 @@ def test_known_vectors_are_used_and_properties_are_embedded_once() -> None:
     assert embedder.texts == 2  # the name and the description of the one property
 
 
+def test_a_text_that_was_embedded_lately_is_not_embedded_again() -> None:
+    class Counting(HashingEmbedder):
+        texts = 0
+
+        def embed_passages(self, texts: Sequence[str], timeout_s: float) -> list[Vector]:
+            self.texts += len(texts)
+            return super().embed_passages(texts, timeout_s)
+
+    embedder = Counting()
+    builder = RulesBuilder(embedder)
+    schema: dict[str, Json] = {"type": "object", "properties": {"tea": TEA}}
+    builder.build(schema, [fact("tea", "green"), fact("hat", "grey")], BUILD_S)
+    before = embedder.texts
+    assert builder.build(schema, [fact("tea", "black"), fact("hat", "grey")], BUILD_S)["tea"].value == "black"
+    assert embedder.texts == before + 1
+
+
 def test_a_hostile_pattern_and_long_values_take_bounded_time() -> None:
     schema: Json = {"type": "string", "pattern": "^(A+)+(A+)+$", "description": "Code."}
     begun = time.monotonic()

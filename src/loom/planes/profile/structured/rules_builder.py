@@ -7,6 +7,7 @@ enough to be the property's (`scoring`). What is about others, unsure, wished, o
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
 from threading import Lock
 from time import monotonic
 from typing import Final
@@ -29,6 +30,9 @@ from loom.storage.indexes import Vector
 
 SCHEMAS_KEPT_MAX: Final = 64
 FACTS_MAX: Final = 10_000
+VECTORS_KEPT_MAX: Final = 20_000
+"""Vectors of facts that are kept, by the hash of their text: about 30 MB. A user's next build embeds what is new."""
+
 FACT_CHARACTERS_MAX: Final = 4_000
 _LENGTH_MIN: Final = 1e-6
 
@@ -52,6 +56,7 @@ class RulesBuilder:
         self._vectors = vectors
         self._model = model
         self._kept: OrderedDict[tuple[str, str], np.ndarray[tuple[int, int], np.dtype[np.float32]]] = OrderedDict()
+        self._lately: OrderedDict[bytes, Vector] = OrderedDict()
         self._lock = Lock()
 
     def build(self, schema: Mapping[str, Json], facts: Sequence[Fact], timeout_s: float) -> Mapping[str, Settled]:
@@ -91,9 +96,8 @@ class RulesBuilder:
         facts = list({one.fact.memory_id: one.fact for one in said}.values())
         known = dict(self._vectors(facts)) if self._vectors else {}
         dimension = self._embedder.space.dimension
-        missing = [fact for fact in facts if fact.memory_id not in known or known[fact.memory_id].shape != (dimension,)]
-        texts = [_text(fact) for fact in missing]
-        known.update(zip((fact.memory_id for fact in missing), self._embedded(texts, deadline), strict=True))
+        missing = {fact.memory_id: _text(fact) for fact in facts if not _usable(known.get(fact.memory_id), dimension)}
+        known.update(self._remembered(missing, deadline))
         rows = np.stack([known[one.fact.memory_id] for one in said])
         cosines = np.round(asked @ rows.T, 4)
         floor = self._embedder.random_cosine
@@ -120,6 +124,22 @@ class RulesBuilder:
                 self._kept.popitem(last=False)
         return made
 
+    def _remembered(self, texts: Mapping[str, str], deadline: float) -> dict[str, Vector]:
+        """The vectors of texts; those of texts that were embedded lately are not made again."""
+        keys = {name: sha256(text.encode("utf-8", "replace")).digest() for name, text in texts.items()}
+        with self._lock:
+            found = {name: self._lately[key] for name, key in keys.items() if key in self._lately}
+        new = [name for name in texts if name not in found]
+        made = dict(zip(new, self._embedded([texts[name] for name in new], deadline), strict=True))
+        with self._lock:
+            self._lately.update((keys[name], vector) for name, vector in made.items())
+            for name in found:
+                if keys[name] in self._lately:
+                    self._lately.move_to_end(keys[name])
+            while len(self._lately) > VECTORS_KEPT_MAX:
+                self._lately.popitem(last=False)
+        return {**found, **made}
+
     def _embedded(self, texts: Sequence[str], deadline: float) -> list[Vector]:
         if not texts:
             return []
@@ -130,6 +150,10 @@ class RulesBuilder:
             return self._embedder.embed_passages(texts, left_s)
         except EmbedderFailed as failure:
             raise BuildFailed("the embedder gave no vectors") from failure
+
+
+def _usable(vector: Vector | None, dimension: int) -> bool:
+    return vector is not None and vector.shape == (dimension,)
 
 
 def _text(fact: Fact) -> str:
