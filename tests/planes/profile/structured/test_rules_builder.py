@@ -63,6 +63,8 @@ def test_a_field_names_a_property() -> None:
         (FLAG, "yes", True),
         (FLAG, "No, never had one.", False),
         (FLAG, "nein", False),
+        (FLAG, "Only on the boat.", None),
+        (COUNT, "3 or 4", None),
         (TEA, "Green", "green"),
         (TEA, "Purple", None),
         (TEA, "Green or black.", None),

@@ -58,7 +58,7 @@ _SCALE: Final = re.compile(
 )
 _SYSTEM_BEFORE: Final = re.compile(r"\b(US|UK|EU|EUR)(?: size)? ?\Z")
 _SYSTEM_AFTER: Final = re.compile(r"\A ?(US|UK|EU|EUR)\b(?! ?(?:dollars?|\$))")
-_OF: Final = re.compile(r"\d ?(?:/|of|out of|von|de) ?\Z", re.IGNORECASE)
+_OF: Final = re.compile(r"\d ?(?:/|of|out of|von|de|or|oder|to|bis|-|\u2013) ?\Z", re.IGNORECASE)
 _SPANS: Final = re.compile(r"\A ?(?:-|\u2013|to|bis|or|oder|a) ?\d|\A ?%", re.IGNORECASE)
 _PEOPLE: Final = re.compile(r"\A (?:of us|people|persons|colleagues|members|engineers|developers)\b", re.IGNORECASE)
 _YEAR: Final = range(1900, 2101)

@@ -175,7 +175,9 @@ class Board:
     def _taken(self, typed: Sequence[tuple[float, Wanted, int, Reading]]) -> Iterator[tuple[Wanted, Claim]]:
         """The values that are likely enough; each place in a text goes to the property it most likely is of."""
         best: dict[tuple[int, str, int], float] = {}
-        for probability, _, place, reading in typed:
+        values: dict[tuple[tuple[str, ...], int], set[str]] = defaultdict(set)
+        for probability, one, place, reading in typed:
+            values[one.path, place].add(str(reading.candidate.value))
             key = (place, reading.clause.text, reading.candidate.start)
             best[key] = max(best.get(key, 0.0), probability)
         lists: dict[tuple[tuple[str, ...], int], list[tuple[float, Reading, Wanted]]] = defaultdict(list)
@@ -183,42 +185,30 @@ class Board:
             key = (place, reading.clause.text, reading.candidate.start)
             if probability >= self._model.doubted_from and probability >= best[key]:
                 lists[one.path, place].append((probability, reading, one))
-        for (_, place), found in lists.items():
-            one = found[0][2]
-            statement = self.said[place]
-            sure = [each for each in found if each[0] >= self._model.taken_from]
-            if one.kind is not Kind.LIST:
-                found = sure or found  # noqa: PLW2901
-            score = max(probability for probability, _, _ in found)
-            weak = not sure
-            if weak and one.kind is Kind.LIST:
-                continue
-            if one.kind is Kind.LIST:
-                if readings.more_listed([each for _, each, _ in found], readings.LISTED):
-                    continue
-                items: list[Json] = list(dict.fromkeys(str(each.candidate.value) for _, each, _ in found))
-                yield (
-                    one,
-                    Claim(
-                        statement, items, naming.said(statement, found[0][1]), replaces=_turns(statement), score=score
-                    ),
-                )
-                continue
-            chosen = readings.chosen([each for _, each, _ in found])
-            if chosen is not None and not (
-                one.kind is Kind.CHOICE and readings.more_listed([chosen], readings.ALTERNATIVES)
-            ):
-                yield (
-                    one,
-                    Claim(
-                        statement,
-                        chosen.candidate.value,
-                        naming.said(statement, chosen),
-                        replaces=_turns(statement),
-                        score=score,
-                        weak=weak,
-                    ),
-                )
+        for (path, place), found in lists.items():
+            claim = self._claim(place, found, alone=len(values[path, place]) == 1)
+            if claim is not None:
+                yield found[0][2], claim
+
+    def _claim(self, place: int, found: Sequence[tuple[float, Reading, Wanted]], *, alone: bool) -> Claim | None:
+        """What a statement claims by values that are likely enough; `alone` if it holds no other that could be."""
+        one, statement = found[0][2], self.said[place]
+        sure = [each for each in found if each[0] >= self._model.taken_from]
+        if one.kind is Kind.LIST:
+            items = [reading for _, reading, _ in found]
+            if not sure or readings.more_listed(items, readings.LISTED):
+                return None
+            listed: list[Json] = list(dict.fromkeys(str(each.candidate.value) for each in items))
+            return Claim(statement, listed, naming.said(statement, items[0]), replaces=_turns(statement))
+        kept = sure or found
+        chosen = readings.chosen([reading for _, reading, _ in kept])
+        if chosen is None or not (alone or chosen.near):
+            return None
+        if one.kind is Kind.CHOICE and readings.more_listed([chosen], readings.ALTERNATIVES):
+            return None
+        score = max(probability for probability, _, _ in kept)
+        said = naming.said(statement, chosen)
+        return Claim(statement, chosen.candidate.value, said, replaces=_turns(statement), score=score, weak=not sure)
 
     def _candidates(self, row: int, one: Wanted) -> Sequence[int]:
         """The places of the statements nearest to `one` by meaning and by shared words, at most 24."""

@@ -53,6 +53,14 @@ _TURN: Final = cues.pattern("turn")
 _ORDER: Final = cues.orders()
 _TRIGGERS: Final = cues.order_triggers()
 _VAGUE_OR: Final = re.compile(r"(?<!\w)(?:or|oder|between|zwischen|entre)(?!\w)|或者|或", re.IGNORECASE)
+ANOTHER: Final = "another"
+"""Somebody of the user's kind who is not the user: `a customer`, `customers`."""
+
+_ANOTHER: Final = re.compile(
+    r"(?<!\w)(?:(?:an?|another|some|every|each|his|her|their|our|new|former) (?:\w+ )?"
+    r"(?:client|customer|user|patient|learner|player|member|guest)|clients|customers|users|patients)(?!\w)(?! since)",
+    re.IGNORECASE,
+)
 _USER_POSSESSIVE: Final = re.compile(
     r"(?<!\w)(?!(?:user|client|customer|learner|patient|member|player|traveller|it|he|she|that|what|there|here|who|let)['\u2019]s)"
     r"[A-Z]\w+['\u2019]s (?=[a-z])"
@@ -80,6 +88,8 @@ def others_in(text: str) -> frozenset[str]:
         if _OBJECT.search(text[match.end() :]) and before.count(" ") <= 1:
             continue
         found.add(re.sub(r"['\u2019]s?\Z", "", match[0].casefold()))
+    if _ANOTHER.search(text):
+        found.add(ANOTHER)
     if _CHINESE_KIN.search(text):
         found.add("other")
     if possessive := _USER_POSSESSIVE.search(text):

@@ -61,7 +61,9 @@ def said(statement: Statement, reading: Reading) -> str:
 def _boolean(one: Wanted, statement: Statement, how: Named) -> Told | None:
     found = readings.readings(one, statement)
     plain = [each for each in found if each.candidate.plain >= 1.0]
-    best = readings.chosen(plain) if plain else readings.chosen(found) if how is Named.EXACT else None
+    if not plain and how is Named.EXACT:
+        plain = [each for each in found if one.strong & each.clause.stems]
+    best = readings.chosen(plain)
     return None if best is None else Told(best.candidate.value, said(statement, best))
 
 

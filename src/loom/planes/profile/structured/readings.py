@@ -15,7 +15,6 @@ from loom.planes.profile.structured.properties import Kind, Wanted
 from loom.planes.profile.structured.statements import Clause, Statement
 
 NEAR_WORDS: Final = 3
-PLAIN_FROM: Final = 0.6
 _GOAL: Final = cues.pattern("goal")
 _LIMIT: Final = re.compile(
     r"(?:\bnot|n['\u2019]t|\bnever|\bno|\bnicht) (?:\w+ ){0,4}?(?:more|over|above|beyond|exceed|past|higher|mehr)\b",
@@ -114,6 +113,8 @@ _NEXT: Final = cues.pattern("next")
 
 def _asked_of(one: Wanted, other: str) -> bool:
     """Whether the property is about `other`, or `other` is the name of one of its choices."""
+    if other == flags.ANOTHER:
+        return False
     return bool(words.stems(other) & (one.all_stems | one.described)) or words.plain(other) in one.phrases
 
 
@@ -184,10 +185,6 @@ def _beside(one: Reading) -> bool:
     return one.near
 
 
-def _plain(one: Reading) -> bool:
-    return one.candidate.plain >= PLAIN_FROM
-
-
 def _total(one: Reading) -> bool:
     return _TOTAL.search(one.clause.text) is not None
 
@@ -200,7 +197,7 @@ def _present(one: Reading) -> bool:
     return not one.clause.bears(Mark.PAST)
 
 
-_BETTER: Final = (_always, _counted, _beside, _plain, _total, _turned, _present)
+_BETTER: Final = (_always, _counted, _beside, _total, _turned, _present)
 """What is asked of several values in turn, until one is left."""
 
 
