@@ -12,9 +12,10 @@ OPS = (writing.SET, writing.APPEND, writing.REPLACE, reading.RENDER, activity.AC
 LATE = {activity.READ: activity.add_reads, **structured.LATE}
 SWEEPS = (activity.forget_old,)
 LEG = leg.LEG
+CARGO = structured.CARGO
 jobs = structured.jobs
 purge_namespace = structured.purge_namespace
 KeyedBuilder = structured.KeyedBuilder
 RulesBuilder = structured.RulesBuilder
 
-__all__ = ["LATE", "LEG", "OPS", "SWEEPS", "KeyedBuilder", "RulesBuilder", "jobs", "purge_namespace"]
+__all__ = ["CARGO", "LATE", "LEG", "OPS", "SWEEPS", "KeyedBuilder", "RulesBuilder", "jobs", "purge_namespace"]

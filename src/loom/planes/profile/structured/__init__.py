@@ -2,8 +2,8 @@
 
 `interface` is what a builder is given and gives back; `schema`, `walking` and `assertions` say what a schema may
 be and what fits it; `status` whether a profile is current; `building` makes one and `job` has it made; `ops_schema`
-and `ops_read` are the operations; `store` its queries. The profile itself is a row of the ledger, of a type of
-its own under one key of the user, and `ledger.derived` tells the job of what changes.
+and `ops_read` are the operations; `cargo` moves schemas to another store; `store` its queries. The profile itself is a
+row of the ledger, of a type of its own under one key of the user, and `ledger.derived` tells the job of what changes.
 
 `rules_builder` builds without a language model. It reads, in this order: `properties` from the schema, `statements` in
 clauses from the facts, `candidates` of each kind of value, what `flags` speak against them (`readings`), which
@@ -12,6 +12,7 @@ in the end (`claims`, `settling`). The words it goes by are in `cues.toml`.
 """
 
 from loom.planes.profile.structured import job, ops_read, ops_schema, store
+from loom.planes.profile.structured.cargo import CARGO
 from loom.planes.profile.structured.keyed_builder import KeyedBuilder
 from loom.planes.profile.structured.rules_builder import RulesBuilder
 
@@ -20,4 +21,4 @@ LATE = job.LATE
 jobs = job.jobs
 purge_namespace = store.purge_namespace
 
-__all__ = ["LATE", "OPS", "KeyedBuilder", "RulesBuilder", "jobs", "purge_namespace"]
+__all__ = ["CARGO", "LATE", "OPS", "KeyedBuilder", "RulesBuilder", "jobs", "purge_namespace"]
