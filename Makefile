@@ -11,7 +11,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/pytest -n $(WORKERS) --dist worksteal
 SOURCES := src tests benchmarks docs .ci
 
-.PHONY: run check static quick test slow clients wheel bench-quality bench-speed docs clean
+.PHONY: run check static quick test slow clients wheel bench-quality bench-profiles bench-speed docs clean
 
 run: .venv/.runs
 	$(BIN)/loom serve
@@ -42,6 +42,10 @@ wheel: .venv/.checks
 
 bench-quality: .venv/.checks
 	$(BIN)/python benchmarks/quality.py --data $(DATA)
+	$(BIN)/python benchmarks/profiles.py --data $(DATA)
+
+bench-profiles: .venv/.checks
+	$(BIN)/python benchmarks/profiles.py --data $(DATA) --precision-min 0.95
 
 bench-speed: .venv/.checks
 	$(BIN)/python benchmarks/speed.py --engine $(or $(ENGINE),sqlite)

@@ -243,7 +243,7 @@ def build(settings: Settings) -> App:
     late = LateQueue(bench, {name: handler for part in (*PLANES, system) for name, handler in part.LATE.items()})
     sweeps = [sweep for part in (*PLANES, system) for sweep in part.SWEEPS]
     slow = memory.SLOW if language_model is None else memory.SLOW | {profile.BUILD}
-    worker = Worker(bench, jobs(settings, language_model), sweeps, late, slow=slow)
+    worker = Worker(bench, jobs(settings, model, language_model), sweeps, late, slow=slow)
     lifecycle, metrics, pool = Lifecycle(), Metrics(), ThreadPoolExecutor(LEG_THREADS, "loom-leg")
     backlog = Backlog(store, clock_us)
     metrics.gauge("jobs_waiting", "Jobs of every org that wait or are being done.", backlog.waiting)
@@ -273,11 +273,11 @@ def build(settings: Settings) -> App:
     return App(dispatcher, asgi, lifecycle, worker, model, store, pool, works=settings.later_work == "here")
 
 
-def jobs(settings: Settings, language_model: Writer | None) -> dict[str, Handler]:
+def jobs(settings: Settings, model: Embedder, language_model: Writer | None) -> dict[str, Handler]:
     """What the worker does, by the kind of job."""
     closed = (*code.SYSTEM_FOLDERS, settings.home.resolve())
     if language_model is None:
-        builds = profile.jobs(profile.KeyedBuilder())
+        builds = profile.jobs(profile.RulesBuilder(model))
     else:
         builds = profile.jobs(profile.ModelBuilder(language_model), MODEL_BUILD_TIMEOUT_S)
     yard = code.Yard(settings.home / CODE_FOLDER, git_environment(), closed=closed)

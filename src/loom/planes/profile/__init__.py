@@ -16,8 +16,8 @@ CARGO = structured.CARGO
 jobs = structured.jobs
 purge_namespace = structured.purge_namespace
 BUILD = structured.BUILD
-KeyedBuilder = structured.KeyedBuilder
 ModelBuilder = structured.ModelBuilder
+RulesBuilder = structured.RulesBuilder
 
 __all__ = [
     "BUILD",
@@ -26,8 +26,8 @@ __all__ = [
     "LEG",
     "OPS",
     "SWEEPS",
-    "KeyedBuilder",
     "ModelBuilder",
+    "RulesBuilder",
     "jobs",
     "purge_namespace",
 ]

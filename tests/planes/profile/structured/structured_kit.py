@@ -6,15 +6,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fakes import Core
-from loom.canonical import Json
+from loom.canonical import Json, encoded
 from loom.jobs import outbox
 from loom.ledger import embedding
 from loom.ledger.rules import DERIVED_KEY
 from loom.planes import memory, profile
 from loom.planes.profile.structured import job
+from loom.planes.profile.structured import schema as schemas
 from loom.planes.profile.structured.building import BUILD, Room
-from loom.planes.profile.structured.interface import Builder, BuildFailed, Fact, Settled
-from loom.planes.profile.structured.keyed_builder import KeyedBuilder
+from loom.planes.profile.structured.interface import Builder, BuildFailed, Fact, Settled, Source
+from loom.planes.profile.structured.schema import Schema
+from loom.retrieval import values
 from loom.system import transfer
 
 USER = "ada"
@@ -31,6 +33,38 @@ OTHER_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {"name": {"type": "string"}, "age": {"type": "string"}, "city": {"type": "string"}},
 }
+
+
+TAG = "profile:"
+
+
+class KeyedBuilder:
+    """Settles what a memory names by its key or by a tag `profile:` and the property's name: easy to foresee."""
+
+    @property
+    def name(self) -> str:
+        """The builder's name."""
+        return "rules"
+
+    def build(self, schema: Mapping[str, Json], facts: Sequence[Fact], timeout_s: float) -> Mapping[str, Settled]:
+        """The properties that a memory names; of several, the latest whose value the schema allows."""
+        del timeout_s
+        opened = schemas.opened(encoded(dict(schema)))
+        if opened is None:
+            return {}
+        settled: dict[str, Settled] = {}
+        for fact in sorted(facts, key=lambda one: (one.valid_at or one.created_at, one.created_at)):
+            for name in named(opened, fact):
+                if opened.fitting({name: fact.value}):
+                    text = values.value_text(fact.value)
+                    settled[name] = Settled(fact.value, [Source(fact.memory_id, fact.version, text)])
+        return settled
+
+
+def named(schema: Schema, fact: Fact) -> list[str]:
+    """Properties that a memory names."""
+    tags = {tag.removeprefix(TAG) for tag in fact.tags if tag.startswith(TAG)}
+    return [name for name in schema.properties if name in tags or name == fact.memory_key]
 
 
 @dataclass
