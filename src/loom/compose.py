@@ -194,7 +194,7 @@ def build(settings: Settings) -> App:
 
 def jobs(settings: Settings) -> dict[str, Handler]:
     """What the worker does, by the kind of job."""
-    closed = (*code.SYSTEM_FOLDERS, settings.home.resolve())
+    closed = (*code.SYSTEM_FOLDERS, *limits(settings).closed_folders)
     yard = code.Yard(settings.home / CODE_FOLDER, git_environment(), closed=closed)
     return {**embedding.JOBS, **conversation.JOBS, **knowledge.JOBS, **tracker.JOBS, **code.jobs(yard, LIBRARY)}
 
@@ -220,6 +220,7 @@ def limits(settings: Settings) -> Limits:
         leg_timeout_s=settings.leg_timeout_ms / 1000,
         tombstone_days=settings.tombstone_days,
         git_schemes=settings.code_git_schemes,
+        closed_folders=(settings.home.resolve(),),
     )
 
 

@@ -42,7 +42,9 @@ class AddAnswer(Answer):
     outcome: Annotated[
         Literal["added", "updated", "unchanged"], Field(description="What the call did; unchanged wrote nothing.")
     ]
-    frames: Annotated[list[str], Field(description="The stack frames it is compared by, as function (file).")]
+    frame_count: Annotated[
+        int, Field(description="How many stack frames it is compared by; tracker.get shows them, with its other names.")
+    ]
     degraded: Annotated[list[str] | None, DEGRADED] = None
 
 
@@ -129,7 +131,8 @@ def add(ctx: Context, request: AddRequest) -> AddAnswer:
         issue_id=written.issue.issue_id,
         number=request.number,
         outcome=cast("Literal['added', 'updated', 'unchanged']", written.outcome),
-        frames=[str(frame) for frame in written.issue.content.traits.frames],
+        # A kept answer outlives the issue, so it repeats nothing that the issue says.
+        frame_count=len(written.issue.content.traits.frames),
         degraded=[EMBEDDER] if ready.failed and written.outcome != UNCHANGED else None,
     )
 
