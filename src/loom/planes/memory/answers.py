@@ -21,7 +21,8 @@ from loom.ops.fields import (
     iso,
 )
 from loom.ops.spec import IDENTITY_LENGTH_MAX, Answer
-from loom.planes.memory import handles, select
+from loom.planes import handles
+from loom.planes.memory import select
 from loom.planes.memory.fields import MEMORY_TYPE_LENGTH_MAX, TYPES_MAX, json_value
 from loom.planes.memory.search import POOL_MAX, Quest, Ranking
 from loom.planes.memory.select import value_of

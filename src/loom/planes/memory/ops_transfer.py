@@ -14,7 +14,8 @@ from loom.ledger import store, writes
 from loom.ledger.rules import LIVE, REDACTED, SUPERSEDED, Item, Version
 from loom.ops.fields import HANDLE_LENGTH_MAX, microseconds
 from loom.ops.spec import IDENTITY_LENGTH_MAX, Answer, Context, Kind, Op, OpenRequest
-from loom.planes.memory import handles, lines, rules
+from loom.planes import handles
+from loom.planes.memory import lines, rules
 from loom.planes.memory.lines import MemoryLine, NamespaceLine
 
 LINES_MAX = 500

@@ -10,9 +10,9 @@ from loom.access import namespaces
 from loom.access.caller import Role
 from loom.errors import Denied, LoomError, Rejected
 from loom.ops import invalid
+from loom.ops.fields import EMBEDDER
 from loom.ops.spec import Answer, Context, Kind, Op, OpenRequest, Prepare, prepared_as
 from loom.planes.tracker import github, store, writing
-from loom.planes.tracker.embeds import EMBEDDER
 from loom.planes.tracker.fields import IssueFields, Number, reader_of
 from loom.planes.tracker.rules import Content
 from loom.planes.tracker.writing import ADDED, KIND, UNCHANGED, UPDATED, Ready
