@@ -188,7 +188,7 @@ def test_a_page_of_another_question_is_refused(core: Core) -> None:
     others: list[dict[str, Any]] = [{"query": "fish walrus"}, {"roles": ["user"]}, {"namespace": "x"}, {"page": "!"}]
     for other in others:
         with pytest.raises(Rejected) as raised:
-            core.call("conversation.search", **{"query": "walrus fish", "page": page, **other})
+            hits(core, **{"query": "walrus fish", "page": page, **other})
         assert raised.value.extras["field"] == "page"
     shown = hits(core, "walrus fish", top_k=2, bodies="none", page=page)
     assert [hit["text"] for hit in shown] == [None, None]

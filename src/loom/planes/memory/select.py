@@ -13,7 +13,7 @@ from loom.planes import candidates
 from loom.storage.interface import Param, Transaction
 
 _SHOWN = (
-    " AND i.memory_type <> 'profile' AND "
+    " AND i.memory_type <> 'profile' AND i.memory_type <> 'structured_profile' AND "
     + SEARCHED
     + " AND "
     + REACHED
