@@ -47,12 +47,12 @@ UPDATE code_symbol SET vector_space = ''
 WHERE org = :org AND namespace = :namespace AND vector_space <> '' AND vector_space <> :space
 """
 VISIBLE_PAGE: Final = """
-SELECT s.item_id, s.name_key FROM code_symbol s JOIN code_file f ON f.org = s.org AND f.file_id = s.file_id
-WHERE s.org = :org AND s.namespace = :namespace AND (:any_kind = 1 OR s.kind IN (:kinds))
+SELECT s.item_id, f.path FROM code_file f JOIN code_symbol s ON s.org = f.org AND s.file_id = f.file_id
+WHERE f.org = :org AND f.namespace = :namespace AND (:any_kind = 1 OR s.kind IN (:kinds))
     AND (:any_language = 1 OR f.language IN (:languages))
     AND (:under = '' OR substr(f.path, 1, :under_length) = :under)
-    AND s.name_key >= :name AND (s.name_key > :name OR s.item_id > :after)
-ORDER BY s.name_key, s.item_id LIMIT :most
+    AND f.path >= :path AND (f.path > :path OR s.item_id > :after)
+ORDER BY f.path, s.item_id LIMIT :most
 """
 
 
@@ -245,11 +245,9 @@ def visible(
     }
 
     def read(place: tuple[str, int], most: int) -> list[tuple[tuple[str, int], int | None]]:
-        name, after = place
-        rows = tx.rows(VISIBLE_PAGE, name=name, after=after, most=most, **params)
-        return [
-            ((cast("str", row["name_key"]), cast("int", row["item_id"])), cast("int", row["item_id"])) for row in rows
-        ]
+        path, after = place
+        rows = tx.rows(VISIBLE_PAGE, path=path, after=after, most=most, **params)
+        return [((cast("str", row["path"]), cast("int", row["item_id"])), cast("int", row["item_id"])) for row in rows]
 
     return candidates.pages(read, ("", 0))
 

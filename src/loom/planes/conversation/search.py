@@ -228,7 +228,7 @@ def _find(tx: Transaction, quest: Quest, query: TextQuery, found: Found) -> None
     proposals = candidates.proposed(
         _probes(tx, quest, query),
         lambda ids: _seen(tx, quest.where, ids),
-        lambda: _visible(tx, quest.where),
+        lambda: visible(tx, quest.where),
         narrow=quest.where.narrow,
     )
     said, meant, asides = proposals.lists
@@ -283,7 +283,7 @@ def _seen(tx: Transaction, where: Filter, ids: Collection[int]) -> set[int]:
     return {cast("int", row["item_id"]) for row in rows}
 
 
-def _visible(tx: Transaction, where: Filter) -> Iterator[Collection[int]]:
+def visible(tx: Transaction, where: Filter, page: int = candidates.PAGE_IDS) -> Iterator[Collection[int]]:
     """The turns of the only namespace that may be shown, in pages."""
     params = {"namespace": where.namespaces[0], **where.params()}
 
@@ -298,7 +298,7 @@ def _visible(tx: Transaction, where: Filter) -> Iterator[Collection[int]]:
             for row in rows
         ]
 
-    return candidates.pages(read, (EARLIEST_US, 0, 0))
+    return candidates.pages(read, (EARLIEST_US, 0, 0), page)
 
 
 def _beside(tx: Transaction, ids: Collection[int]) -> list[tuple[int, int, int]]:

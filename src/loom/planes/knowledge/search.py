@@ -168,7 +168,7 @@ def _found_in(tx: Transaction, quest: Quest, query: TextQuery) -> tuple[dict[int
     found = candidates.proposed(
         [Probe(best, quest.pool, quest.pool) for best in (by_words, by_meaning)],
         lambda ids: _seen(tx, quest, ids),
-        lambda: _visible(tx, quest),
+        lambda: visible(tx, quest),
         narrow=bool(quest.document_id),
     )
     words, meaning = found.lists
@@ -200,7 +200,7 @@ def _seen(tx: Transaction, quest: Quest, ids: Collection[int]) -> dict[int, int]
     }
 
 
-def _visible(tx: Transaction, quest: Quest) -> Iterator[Collection[int]]:
+def visible(tx: Transaction, quest: Quest, page: int = candidates.PAGE_IDS) -> Iterator[Collection[int]]:
     """The passages of the only namespace that may be shown, in pages."""
     params = {"namespace": quest.namespaces[0], "document_id": quest.document_id, **reach_params(quest.reader)}
 
@@ -215,7 +215,7 @@ def _visible(tx: Transaction, quest: Quest) -> Iterator[Collection[int]]:
             for row in rows
         ]
 
-    return candidates.pages(read, (0, -1))
+    return candidates.pages(read, (0, -1), page)
 
 
 def _has_tags(row: Row, quest: Quest) -> bool:

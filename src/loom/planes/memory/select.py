@@ -113,7 +113,7 @@ def seen(tx: Transaction, where: Filter, ids: Sequence[int]) -> Mapping[int, int
     }
 
 
-def visible(tx: Transaction, where: Filter) -> Iterator[Collection[int]]:
+def visible(tx: Transaction, where: Filter, page: int = candidates.PAGE_IDS) -> Iterator[Collection[int]]:
     """The ids of everything that the filter lets through in its only namespace, in pages."""
     params = {name: value for name, value in where.params().items() if name != "namespaces"}
 
@@ -127,7 +127,7 @@ def visible(tx: Transaction, where: Filter) -> Iterator[Collection[int]]:
             for row in rows
         ]
 
-    return candidates.pages(read, 0)
+    return candidates.pages(read, 0, page)
 
 
 def in_time(tx: Transaction, where: Filter, start_us: int, end_us: int, most: int) -> list[int]:

@@ -210,7 +210,7 @@ def seen(tx: Transaction, where: Filter, ids: Sequence[int]) -> set[int]:
     return {cast("int", row["item_id"]) for row in tx.rows(SEEN, ids=list(ids), **where.params())} if ids else set()
 
 
-def visible(tx: Transaction, where: Filter) -> Iterator[Collection[int]]:
+def visible(tx: Transaction, where: Filter, page: int = candidates.PAGE_IDS) -> Iterator[Collection[int]]:
     """The ids of everything that the filter lets through, in pages."""
 
     def read(place: tuple[int, int], most: int) -> list[tuple[tuple[int, int], int | None]]:
@@ -220,7 +220,7 @@ def visible(tx: Transaction, where: Filter) -> Iterator[Collection[int]]:
             ((cast("int", row["created_at"]), cast("int", row["item_id"])), cast("int", row["item_id"])) for row in rows
         ]
 
-    return candidates.pages(read, (EARLIEST_US, 0))
+    return candidates.pages(read, (EARLIEST_US, 0), page)
 
 
 def by_ids(tx: Transaction, where: Filter, ids: Sequence[int]) -> Mapping[int, Issue]:
