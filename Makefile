@@ -43,7 +43,7 @@ bench-quality: .venv/.checks
 	$(BIN)/python benchmarks/quality.py --data $(DATA)
 
 bench-speed: .venv/.checks
-	$(BIN)/python benchmarks/speed.py --engine $(or $(ENGINE),sqlite)
+	$(BIN)/python benchmarks/speed.py --engine $(or $(ENGINE),sqlite) --part $(or $(PART),both)
 
 docs: .venv/.checks
 	$(BIN)/python docs/generate.py
