@@ -34,6 +34,7 @@ slow: .venv/.checks
 
 clients: .venv/.checks
 	$(BIN)/python tests/mcp_clients/setup.py
+	$(BIN)/python tests/language_model/setup.py
 	$(BIN)/pytest -m clients
 
 wheel: .venv/.checks

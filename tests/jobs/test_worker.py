@@ -250,3 +250,38 @@ def test_work_does_not_wait_for_a_clock_that_was_set_back(bench: Bench, clock: C
     enqueue(bench, "a", "x", "y")
     with bench.database.transaction("dev", write=True) as tx:
         assert [job.subject for job in outbox.take(tx, clock(), 10)] == ["x", "y"]
+
+
+def test_slow_jobs_keep_nobody_waiting(bench: Bench) -> None:
+    quick, let_go = Seen(), threading.Event()
+    slow = Seen()
+
+    def waits(bench: Bench, org: str, subjects: Sequence[str]) -> None:
+        slow(bench, org, subjects)
+        assert let_go.wait(WAIT_S)
+
+    enqueue(bench, "slow", "a", "b")
+    worker = Worker(bench, {"slow": waits, "quick": quick}, (), LateQueue(bench, {}), SELDOM, {"slow"})
+    worker.start()
+    try:
+        assert slow.wait(lambda: len(slow.calls) == 1)
+        enqueue(bench, "quick", "c")
+        worker.wake("dev")
+        assert quick.wait(lambda: quick.calls == [["c"]])
+        assert len(slow.calls) == 1
+        let_go.set()
+        assert slow.wait(lambda: len(slow.calls) == 2)
+    finally:
+        let_go.set()
+        assert worker.stop()
+    assert sorted(slow.calls) == [["a"], ["b"]]
+
+
+def test_slow_jobs_are_done_with_the_others_when_work_is_asked_for(bench: Bench) -> None:
+    slow, quick = Seen(), Seen()
+    enqueue(bench, "slow", "a", "b")
+    enqueue(bench, "quick", "c")
+    worker = Worker(bench, {"slow": slow, "quick": quick}, (), LateQueue(bench, {}), SELDOM, {"slow"})
+    assert worker.work("dev") == 3
+    assert (slow.calls, quick.calls) == ([["a"], ["b"]], [["c"]])
+    assert waiting(bench) == 0

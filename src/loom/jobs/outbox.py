@@ -21,10 +21,15 @@ SET generation = excluded.generation, run_at = excluded.run_at, attempts = 0, le
 DUE = """
 SELECT kind, subject, generation, attempts FROM job
 WHERE org = :org AND run_at <= :now AND leased_until <= :now
+    AND CASE WHEN kind IN (:kinds) THEN 1 ELSE 0 END = :among
 ORDER BY generation LIMIT :most
 """
 
-ANY_DUE = "SELECT 1 AS one FROM job WHERE org = :org AND run_at <= :now AND leased_until <= :now LIMIT 1"
+ANY_DUE = """
+SELECT 1 AS one FROM job WHERE org = :org AND run_at <= :now AND leased_until <= :now
+    AND CASE WHEN kind IN (:kinds) THEN 1 ELSE 0 END = :among
+LIMIT 1
+"""
 
 LEASE = """
 UPDATE job SET leased_until = :until WHERE org = :org AND kind = :kind AND subject = :subject
@@ -58,6 +63,22 @@ class Job:
     attempts: int
 
 
+@dataclass(frozen=True, slots=True)
+class Kinds:
+    """Some kinds of job: those named, or all but those.
+
+    Attributes:
+        names: the kinds.
+        among: whether they are meant, and not the others.
+    """
+
+    names: tuple[str, ...] = ()
+    among: bool = False
+
+
+EVERY = Kinds()
+
+
 def enqueue(tx: Transaction, kind: str, subject: str, delay_us: int = 0) -> None:
     """Ask for work, in the transaction that makes it necessary.
 
@@ -69,12 +90,12 @@ def enqueue(tx: Transaction, kind: str, subject: str, delay_us: int = 0) -> None
     tx.send(ENQUEUE, kind=kind, subject=subject, generation=stamp, run_at=run_at)
 
 
-def due(tx: Transaction, now_us: int) -> bool:
+def due(tx: Transaction, now_us: int, of: Kinds = EVERY) -> bool:
     """Whether there is anything to take; asked in a read, so that looking costs no write."""
-    return tx.row(ANY_DUE, now=now_us) is not None
+    return tx.row(ANY_DUE, now=now_us, kinds=list(of.names), among=int(of.among)) is not None
 
 
-def take(tx: Transaction, now_us: int, most: int) -> Sequence[Job]:
+def take(tx: Transaction, now_us: int, most: int, of: Kinds = EVERY) -> Sequence[Job]:
     """Take up to `most` due jobs; nobody else gets them for a minute. Those that others are taking are passed by."""
     jobs = [
         Job(
@@ -83,7 +104,7 @@ def take(tx: Transaction, now_us: int, most: int) -> Sequence[Job]:
             cast("int", row["generation"]),
             cast("int", row["attempts"]),
         )
-        for row in tx.claim(DUE, now=now_us, most=most)
+        for row in tx.claim(DUE, now=now_us, most=most, kinds=list(of.names), among=int(of.among))
     ]
     tx.run_many(
         LEASE,

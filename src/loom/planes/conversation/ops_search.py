@@ -11,6 +11,7 @@ from loom.access.caller import Role
 from loom.access.namespaces import FanOut
 from loom.canonical import Json, measured
 from loom.errors import Rejected
+from loom.ops import handles
 from loom.ops.fields import (
     EMBEDDER,
     HANDLE_LENGTH_MAX,
@@ -22,7 +23,6 @@ from loom.ops.fields import (
     microseconds_or_none,
 )
 from loom.ops.spec import Answer, Context, Kind, Op, OpenRequest, Prepare, Toolset, prepared_as
-from loom.planes import handles
 from loom.planes.conversation import excerpts, fields, rules, search, store
 from loom.planes.conversation.excerpts import Room
 from loom.planes.conversation.fields import ROLE_LENGTH_MAX, ReadScopeField, SessionName

@@ -64,15 +64,16 @@ _ASKED = """
 """
 
 _SPOTS = """
-SELECT t.item_id, t.seq, s.session_key, s.last_at FROM conversation_turn t
+t.item_id, t.seq, s.session_key, s.last_at FROM conversation_turn t
 JOIN conversation_session s ON s.org = t.org AND s.session_key = t.session_key
 WHERE """
 
-SEEN = _SPOTS + "t.org = :org AND " + store.VISIBLE + _ASKED + " AND t.item_id IN (:ids)"
+SEEN = "SELECT " + _SPOTS + "t.org = :org AND " + store.VISIBLE + _ASKED + " AND t.item_id IN (:ids)"
 
 # Of one namespace, in the order of an index, so that no page sorts what is on the others.
 VISIBLE_PAGE = (
-    _SPOTS
+    "SELECT "
+    + _SPOTS
     + "t.org = :org AND s.org = :org AND s.namespace = :namespace AND "
     + conditions.reached("s")
     + _ASKED

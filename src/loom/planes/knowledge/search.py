@@ -35,15 +35,16 @@ collections, a third to four fifths is held back.
 """
 
 _PASSAGES = """
-SELECT c.chunk_id, c.ordinal, d.document_id, d.version, d.tags FROM knowledge_chunk c
+c.chunk_id, c.ordinal, d.document_id, d.version, d.tags FROM knowledge_chunk c
 JOIN knowledge_document d ON d.org = c.org AND d.document_id = c.document_id AND d.revision = c.revision
 WHERE (:document_id = 0 OR d.document_id = :document_id) AND """
 
-SEEN = _PASSAGES + store.VISIBLE + " AND c.chunk_id IN (:ids)"
+SEEN = "SELECT " + _PASSAGES + store.VISIBLE + " AND c.chunk_id IN (:ids)"
 
 # Of one namespace, in the order of an index, so that no page sorts what is on the others.
 VISIBLE_PAGE = (
-    _PASSAGES
+    "SELECT "
+    + _PASSAGES
     + "d.org = :org AND d.namespace = :namespace AND "
     + conditions.reached("d")
     + """

@@ -11,9 +11,9 @@ from loom.access.namespaces import FanOut
 from loom.canonical import Json
 from loom.errors import Rejected
 from loom.ledger.rules import Reader
+from loom.ops import handles
 from loom.ops.fields import HANDLE_LENGTH_MAX, TOP_K_MAX, NamespaceScope, Query, Tags
 from loom.ops.spec import Context, Kind, Op, OpenRequest, Prepare, Toolset, prepared_as
-from loom.planes import handles
 from loom.planes.leg import Leg, Question, Section
 from loom.planes.meaning import Meaning, meaning_of
 from loom.planes.memory import answers, search

@@ -29,24 +29,26 @@ BY_IDS = store.COLUMNS + "WHERE " + VISIBLE + " AND i.item_id IN (:ids)"
 
 _ROWS = (
     """
-SELECT i.item_id, i.version, v.tags, COALESCE(v.valid_at, v.created_at) AS at
+i.item_id, i.version, v.tags, COALESCE(v.valid_at, v.created_at) AS at
 """
     + store.JOINED
     + "WHERE "
 )
 
-SEEN = _ROWS + VISIBLE + " AND i.item_id IN (:ids)"
+SEEN = "SELECT " + _ROWS + VISIBLE + " AND i.item_id IN (:ids)"
 
 # Of one namespace, in the order of an index, so that no page sorts what is on the others.
 VISIBLE_PAGE = (
-    _ROWS
+    "SELECT "
+    + _ROWS
     + "i.org = :org AND i.namespace = :namespace AND i.version > :after"
     + _SHOWN
     + "ORDER BY i.version LIMIT :most"
 )
 
 IN_TIME = (
-    _ROWS
+    "SELECT "
+    + _ROWS
     + VISIBLE
     + """
     AND COALESCE(v.valid_at, v.created_at) >= :start AND COALESCE(v.valid_at, v.created_at) < :end

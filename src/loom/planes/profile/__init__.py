@@ -12,8 +12,22 @@ OPS = (writing.SET, writing.APPEND, writing.REPLACE, reading.RENDER, activity.AC
 LATE = {activity.READ: activity.add_reads, **structured.LATE}
 SWEEPS = (activity.forget_old,)
 LEG = leg.LEG
+CARGO = structured.CARGO
 jobs = structured.jobs
 purge_namespace = structured.purge_namespace
+BUILD = structured.BUILD
 KeyedBuilder = structured.KeyedBuilder
+ModelBuilder = structured.ModelBuilder
 
-__all__ = ["LATE", "LEG", "OPS", "SWEEPS", "KeyedBuilder", "jobs", "purge_namespace"]
+__all__ = [
+    "BUILD",
+    "CARGO",
+    "LATE",
+    "LEG",
+    "OPS",
+    "SWEEPS",
+    "KeyedBuilder",
+    "ModelBuilder",
+    "jobs",
+    "purge_namespace",
+]

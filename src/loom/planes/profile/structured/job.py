@@ -29,12 +29,15 @@ ASK: Final = "profile.ask"
 """The name under which a reader's wish for a build is queued."""
 
 BUILD_TIMEOUT_S: Final = 40.0
-"""How long one build may take, its repetitions included."""
+"""How long one build without a language model may take, its repetitions included."""
 
 START_WITHIN_S: Final = 15.0
 """How long one job begins builds, so that the last of them ends before the job's lease does."""
 
-LEASE_US: Final = 60 * 1_000_000
+LEASE_MARGIN_S: Final = 5.0
+"""By how much the lease of a build outlasts the longest one."""
+
+SECOND_US: Final = 1_000_000
 BUSY_US: Final = 2 * 1_000_000
 """How long a job waits for a build of the same user that is under way elsewhere."""
 
@@ -52,9 +55,11 @@ class Builds:
 
     Attributes:
         builder: makes the values.
+        timeout_s: how long one build may take, its repetitions included.
     """
 
     builder: Builder
+    timeout_s: float = BUILD_TIMEOUT_S
 
     def __call__(self, bench: Bench, org: str, subjects: Sequence[str]) -> None:
         """Build the profiles of these users, each on its own: one that fails stops no other.
@@ -63,7 +68,8 @@ class Builds:
             BuildFailed: one failed and is worth another try; those that were built are current by then.
         """
         until_s = time.monotonic() + START_WITHIN_S
-        waiting = claimed(bench, org, [user_of(subject) for subject in subjects])
+        lease_s = START_WITHIN_S + self.timeout_s + LEASE_MARGIN_S
+        waiting = claimed(bench, org, [user_of(subject) for subject in subjects], lease_s)
         retry = False
         while waiting and time.monotonic() < until_s:
             retry |= not self.built(bench, org, waiting.pop(0))
@@ -78,7 +84,7 @@ class Builds:
     def built(self, bench: Bench, org: str, who: Who) -> bool:
         """Build one profile; False when it failed and is worth another try."""
         try:
-            building.build(bench, self.builder, org, who, BUILD_TIMEOUT_S)
+            building.build(bench, self.builder, org, who, self.timeout_s)
         except (BuildFailed, Outrun) as failure:
             with bench.database.transaction(org, write=True) as tx:
                 tx.run(store.FAILED, namespace=who[0], user_id=who[1], failed_at=bench.clock_us())
@@ -88,9 +94,10 @@ class Builds:
         return True
 
 
-def claimed(bench: Bench, org: str, users: Sequence[Who]) -> list[Who]:
+def claimed(bench: Bench, org: str, users: Sequence[Who], lease_s: float) -> list[Who]:
     """Those of the users for whom there is something to do, leased to this job; the rest is left or comes later."""
     now_us = bench.clock_us()
+    until_us = now_us + int(lease_s * SECOND_US)
     with bench.database.transaction(org, write=False) as tx:
         wanting = [who for who in users if status.look(tx, *who, now_us).work is not Work.NOTHING]
     if not wanting:
@@ -99,7 +106,7 @@ def claimed(bench: Bench, org: str, users: Sequence[Who]) -> list[Who]:
     with bench.database.transaction(org, write=True) as tx:
         # In order, as everywhere that many rows change, so that two jobs never wait for each other.
         for who in sorted(wanting):
-            if tx.run(store.CLAIM, namespace=who[0], user_id=who[1], now=now_us, until=now_us + LEASE_US):
+            if tx.run(store.CLAIM, namespace=who[0], user_id=who[1], now=now_us, until=until_us):
                 mine.append(who)
             else:
                 outbox.enqueue(tx, BUILD, derived.subject_of(*who), BUSY_US)
@@ -138,9 +145,9 @@ def user_of(subject: str) -> Who:
     return namespace, user_id
 
 
-def jobs(builder: Builder) -> Mapping[str, Handler]:
-    """What the worker does, by the kind of job."""
-    return {BUILD: Builds(builder), SPREAD: spread}
+def jobs(builder: Builder, timeout_s: float = BUILD_TIMEOUT_S) -> Mapping[str, Handler]:
+    """What the worker does, by the kind of job; `timeout_s` is how long one build may take."""
+    return {BUILD: Builds(builder, timeout_s), SPREAD: spread}
 
 
 LATE: Mapping[str, LateHandler] = {ASK: ask}
