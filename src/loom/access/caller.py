@@ -77,12 +77,14 @@ class Transport:
         session_id: the conversation the client is in, or None.
         idempotency_key: the key sent with a write, or None.
         request_id: names this call in logs and answers.
+        unnoticed: whether a read of the profile is no news. The dashboard's are; no caller can send this.
     """
 
     agent: str | None = None
     session_id: str | None = None
     idempotency_key: str | None = None
     request_id: str = "-"
+    unnoticed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

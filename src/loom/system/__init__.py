@@ -7,7 +7,7 @@ from loom.ops import idempotency
 from loom.ops.registry import Registry
 from loom.ops.spec import AnyOp, Later
 from loom.storage.interface import SYSTEM_ORG
-from loom.system import about, namespaces, tokens
+from loom.system import about, namespaces, overview, sign_in, tokens
 from loom.system.namespaces import Purge
 
 LATE = tokens.LATE
@@ -15,7 +15,7 @@ LATE = tokens.LATE
 
 def operations(purges: Sequence[Purge] = ()) -> tuple[AnyOp, ...]:
     """The system's operations; `purges` are the planes' own part of namespace.delete."""
-    return (about.HEALTH, *namespaces.ops(purges), *tokens.OPS)
+    return (about.HEALTH, overview.OVERVIEW, sign_in.LINK, *namespaces.ops(purges), *tokens.OPS)
 
 
 OPS = operations()

@@ -1,0 +1,190 @@
+"""One request to the dashboard: who asks, what for, and how to call operations and answer with a page."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from loom.access.caller import Caller, Role, Transport
+from loom.access.sessions import Session
+from loom.edges.dashboard import cookies
+from loom.edges.dashboard.rendering import rendered
+from loom.edges.http.calls import Call
+from loom.edges.http.messages import request_id_of
+from loom.errors import Denied, LoomError, NotFound, Unauthenticated
+from loom.ops.spec import NONE
+
+IDENTITY = {"org": "org", "ns": "namespace", "agent": "agent", "user": "user_id"}
+"""How a page's address names the identity that was chosen, and how operations do."""
+
+SEE_OTHER = 303
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+}
+
+
+class NoSession(Exception):
+    """A page for those who are signed in was asked for by somebody who is not."""
+
+
+@dataclass
+class View:
+    """A request, on its way through a page's function. One thread has it.
+
+    Attributes:
+        request: the HTTP request; its body is in `form` or `body`.
+        cookie: the cookie's word, sent or new.
+        session: who is signed in; None for nobody.
+        run: `Dispatcher.call`.
+        form: the fields of a form that was sent.
+        body: the bytes that were sent.
+        version: the server's version.
+        default_namespace: the one of a call that names none.
+        opened: the cookie of a session that this request began.
+        ended: whether this request ended its session.
+        alert: what failed, to be shown on the page.
+    """
+
+    request: Request
+    cookie: str
+    session: Session | None
+    run: Call
+    version: str
+    default_namespace: str
+    form: Mapping[str, str] = field(default_factory=dict[str, str])
+    body: bytes = b""
+    opened: str = ""
+    ended: bool = False
+    alert: LoomError | None = None
+
+    @property
+    def caller(self) -> Caller:
+        """Who asks.
+
+        Raises:
+            NoSession: nobody is signed in.
+        """
+        if self.session is None:
+            raise NoSession
+        return self.session.caller
+
+    @property
+    def can_write(self) -> bool:
+        """Whether to show what writes; the dispatcher decides."""
+        return self.session is not None and self.caller.role >= Role.WRITER
+
+    @property
+    def is_admin(self) -> bool:
+        """Whether to show what admins do; the dispatcher decides."""
+        return self.session is not None and self.caller.role >= Role.ADMIN
+
+    @property
+    def csrf(self) -> str:
+        """What forms carry along."""
+        return cookies.csrf_of(self.opened or self.cookie)
+
+    @property
+    def path(self) -> str:
+        """The page's path."""
+        return self.request.url.path
+
+    @property
+    def is_part(self) -> bool:
+        """Whether a piece of a page was asked for, to put into one that is shown."""
+        return self.request.headers.get("hx-request") == "true"
+
+    def query(self, name: str, default: str = "") -> str:
+        """A value of the page's address."""
+        return self.request.query_params.get(name, default)
+
+    def text(self, name: str) -> str:
+        """A field of the form, with line ends as stored text has them."""
+        return self.form.get(name, "").replace("\r\n", "\n")
+
+    @cached_property
+    def spaces(self) -> Sequence[Mapping[str, Any]]:
+        """The namespaces the caller reaches, by name."""
+        try:
+            found: list[dict[str, Any]] = self.call("namespace.list", namespace=None)["namespaces"]
+        except LoomError:
+            return ()
+        return sorted(found, key=lambda space: str(space["name"]))
+
+    @cached_property
+    def namespace(self) -> str:
+        """The namespace that the page is about: the chosen one, else the usual one."""
+        chosen = self.query("ns")
+        if chosen:
+            return chosen
+        caller = self.caller
+        if caller.namespaces is not None:
+            latest = max(self.spaces, key=lambda space: int(space["last_version"]), default=None)
+            return str(latest["name"]) if latest else min(caller.namespaces, default=NONE)
+        return self.default_namespace
+
+    @property
+    def chosen(self) -> Mapping[str, str]:
+        """The identity in the page's address, as it is named there."""
+        return {name: self.query(name) for name in IDENTITY if self.query(name)}
+
+    def pinned(self, name: str) -> str:
+        """The value that the caller's token fixes for a field of the identity; empty for none."""
+        return self.caller.pins.get(name, "")
+
+    def call(self, op: str, /, **args: Any) -> dict[str, Any]:
+        """An operation's answer, as this caller with the identity that was chosen.
+
+        An identity field in `args` comes before the chosen one, and None leaves it out. What the token fixes is
+        never sent.
+        """
+        known: dict[str, Any] = {field: self.query(name) for name, field in IDENTITY.items() if self.query(name)}
+        if "namespace" not in args:
+            known["namespace"] = self.namespace
+        known.setdefault("agent", NONE)
+        known |= args
+        sent = {
+            name: value
+            for name, value in known.items()
+            if name not in ("org", "namespace", "agent", "user_id") or (value is not None and not self.pinned(name))
+        }
+        transport = Transport(request_id=request_id_of(self.request.scope), unnoticed=True)
+        return self.run(op, self.caller, transport, sent)
+
+    def link(self, path: str, **params: object) -> str:
+        """The address of a page of this dashboard, with the identity that was chosen. Empty values are left out."""
+        known = {**self.chosen, **{name: str(value) for name, value in params.items() if value not in (None, "")}}
+        return f"{path}?{urlencode(known, quote_via=quote)}" if known else path
+
+    def page(self, template: str, status: int = 200, /, **values: Any) -> Response:
+        """A page."""
+        status = self.alert.status if self.alert is not None and status == 200 else status  # noqa: PLR2004
+        return Response(rendered(template, view=self, **values), status, HEADERS, "text/html")
+
+    def to(self, path: str, **params: object) -> Response:
+        """Send the browser to another page of this dashboard, after a write."""
+        return RedirectResponse(self.link(path, **params), SEE_OTHER, HEADERS)
+
+    def failed(self, error: LoomError) -> Response:
+        """The page that says what went wrong."""
+        return self.page("error.html", error.status, error=error)
+
+
+def missing(what: str) -> NotFound:
+    """The error of something that an operation did not find, as data."""
+    return NotFound(f"{what} is not here; it may be in another namespace, or out of your reach")
+
+
+__all__ = ["HEADERS", "Denied", "NoSession", "Unauthenticated", "View", "missing"]
