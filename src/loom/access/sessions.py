@@ -138,9 +138,7 @@ class Sessions:
         cookie, now_us = secrets.token_urlsafe(SECRET_BYTES), self._clock_us()
         tx.run(FORGET_SESSIONS, now=now_us)
         expires_at = now_us + SESSION_TTL_S * SECOND_US
-        tx.run(
-            ADD_SESSION, cookie_sha256=hashed(cookie), principal=principal, created_at=now_us, expires_at=expires_at
-        )
+        tx.run(ADD_SESSION, cookie_sha256=hashed(cookie), principal=principal, created_at=now_us, expires_at=expires_at)
         return cookie
 
     def _spent(self, tx: Transaction, code_sha256: str) -> str | None:

@@ -25,6 +25,8 @@ ROWS_MAX = 1_000_000
 LOOKBACK_DAYS_MAX = 90
 DAY_NS = DAY_US * 1000
 LEDGER = ("memories", "sections")
+OWN_ORGS = ("tracker", "code")
+"""Planes that may keep an org of their own."""
 
 # Without a narrow reader's condition both come from an index alone.
 LEDGER_COUNT = """
@@ -73,7 +75,7 @@ SELECT day, count(*) AS total FROM (
     "conversations": """
 SELECT day, count(*) AS total FROM (
     SELECT c.last_at / 86400000000 AS day FROM conversation_session c
-    WHERE c.org = :org AND c.namespace IN (:namespaces) AND c.last_at >= :since_us AND """  # noqa: S608  # the same
+    WHERE c.org = :org AND c.namespace IN (:namespaces) AND c.last_at >= :since AND """  # noqa: S608  # the same
     + reached("c")
     + " LIMIT :most) AS few GROUP BY day",
 }
@@ -154,7 +156,7 @@ class Sums:
 def count(prepare: Prepare, request: OverviewRequest) -> Sums:
     """Count in the request's org, and where the planes keep one of their own, there too."""
     sums = Sums()
-    for org in dict.fromkeys((request.org, prepare.org_of("tracker", request.org), prepare.org_of("code", request.org))):
+    for org in dict.fromkeys((request.org, *(prepare.org_of(plane, request.org) for plane in OWN_ORGS))):
         with prepare.read(org) as tx:
             _count(tx, sums, prepare, request)
     return sums
@@ -181,9 +183,9 @@ def _count(tx: Transaction, sums: Sums, prepare: Prepare, request: OverviewReque
             sums.add(plane, row)
     for row in tx.rows(SYMBOLS, **bounds):
         sums.add("symbols", row)
-    since: dict[str, dict[str, Param]] = {"documents": {"since": since_us * 1000}, "conversations": {"since_us": since_us}}
+    since: dict[str, Param] = {"documents": since_us * 1000, "conversations": since_us}
     for plane, sql in DAYS.items():
-        for row in tx.rows(sql, **bounds, **reach, **since[plane]):
+        for row in tx.rows(sql, since=since[plane], **bounds, **reach):
             sums.days[plane, cast("int", row["day"])] += cast("int", row["total"])
 
 

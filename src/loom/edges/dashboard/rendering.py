@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -31,7 +31,8 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(ago=ago, when=when, grouped=grouped, plain=plain, cut=cut, bytes=byte_size, short=short)
-    made.globals.update(asset=asset, CUT_CHARACTERS=CUT_CHARACTERS)
+    known = cast("dict[str, Any]", made.globals)
+    known |= {"asset": asset, "CUT_CHARACTERS": CUT_CHARACTERS}
     return made
 
 

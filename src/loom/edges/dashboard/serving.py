@@ -11,11 +11,11 @@ from starlette.routing import BaseRoute, Route
 
 from loom.access.sessions import Session, Sessions
 from loom.edges.dashboard import cookies
-from loom.edges.dashboard.rendering import HERE
+from loom.edges.dashboard.rendering import HERE, rendered
 from loom.edges.dashboard.view import HEADERS, SEE_OTHER, NoSession, View
 from loom.edges.http.calls import Call
 from loom.edges.http.lifecycle import Lifecycle
-from loom.edges.http.messages import LABEL_KEY, body_of
+from loom.edges.http.messages import LABEL_KEY, body_of, request_id_of
 from loom.edges.last import guarded
 from loom.edges.workers import Workers
 from loom.errors import BadRequest, LoomError, NotFound, Unauthenticated
@@ -59,10 +59,15 @@ class Dashboard:
 
         async def served(request: Request) -> Response:
             request.scope[LABEL_KEY] = f"dashboard {path}"
-            self.lifecycle.check()
-            body = await body_of(request.scope, request.receive, self.body_length_max) if writes else b""
-            work = guarded(lambda: self.workers.run(lambda: self._answer(request, body, page, is_open)), "-")
-            return await work
+            try:
+                self.lifecycle.check()
+                body = await body_of(request.scope, request.receive, self.body_length_max) if writes else b""
+                return await guarded(
+                    lambda: self.workers.run(lambda: self._answer(request, body, page, is_open)),
+                    request_id_of(request.scope),
+                )
+            except LoomError as error:
+                return self._view(request, None).failed(error)
 
         return Route(path, served, methods=["POST" if writes else "GET"])
 
@@ -72,6 +77,8 @@ class Dashboard:
         return view.failed(NotFound("there is no page at this address"))
 
     def _answer(self, request: Request, body: bytes, page: Page, is_open: bool) -> Response:  # noqa: FBT001
+        if comes_from_elsewhere(request):
+            return Response(rendered("again.html"), 200, HEADERS, "text/html")
         view = self._view(request, self._session(request))
         try:
             if request.method == "POST":
@@ -107,6 +114,16 @@ class Dashboard:
             cookies.put(view.request, response, view.cookie, signed_in=False)
 
 
+def comes_from_elsewhere(request: Request) -> bool:
+    """Whether a link on another site led here, so that the browser kept the cookie back.
+
+    The page is then loaded once more, by itself, and the cookie comes along; answered at once, a person who is signed
+    in would be met as a stranger, and given a new cookie in place of the session's.
+    """
+    elsewhere = request.headers.get("sec-fetch-site") in ("cross-site", "same-site")
+    return request.method == "GET" and elsewhere and not cookies.read(request)
+
+
 def form_of(request: Request, body: bytes) -> Mapping[str, str]:
     """The fields of a form; none where the body is no form. Of a field that is sent twice the last one counts.
 
@@ -134,8 +151,10 @@ def static_routes() -> list[BaseRoute]:
     """A route for each static file."""
     found = sorted(path for path in (HERE / "static").iterdir() if path.suffix in STATIC_SUFFIXES)
     icon = (HERE / "static" / "icon.svg").read_bytes()
-    return [*(_static(f"/static/{path.name}", path.name, path.read_bytes()) for path in found),
-            _static("/favicon.ico", "icon.svg", icon)]
+    return [
+        *(_static(f"/static/{path.name}", path.name, path.read_bytes()) for path in found),
+        _static("/favicon.ico", "icon.svg", icon),
+    ]
 
 
 def _static(path: str, name: str, content: bytes) -> Route:

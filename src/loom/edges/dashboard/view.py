@@ -21,6 +21,32 @@ from loom.ops.spec import NONE
 IDENTITY = {"org": "org", "ns": "namespace", "agent": "agent", "user": "user_id"}
 """How a page's address names the identity that was chosen, and how operations do."""
 
+NAVIGATION = (
+    ("/", "Overview"),
+    ("/search", "Search"),
+    ("/memories", "Memories"),
+    ("/profile", "Profile"),
+    ("/access", "Access"),
+    ("/connect", "Connect"),
+)
+DONE = {
+    "saved": "Saved.",
+    "pin": "Pinned.",
+    "unpin": "Unpinned.",
+    "lock": "Locked.",
+    "unlock": "Unlocked.",
+    "expiry": "The expiry is set.",
+    "delete": "Deleted. It can be restored for a while.",
+    "restore": "Restored.",
+    "redact": "Redacted for good.",
+    "erase": "That version is erased for good.",
+    "revoked": "The token has ended.",
+    "created": "The namespace is made.",
+    "described": "Saved.",
+    "gone": "The namespace is gone.",
+}
+"""What was done, by the word that a redirect carries."""
+
 SEE_OTHER = 303
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -56,6 +82,7 @@ class View:
         opened: the cookie of a session that this request began.
         ended: whether this request ended its session.
         alert: what failed, to be shown on the page.
+        at: the path of the page that is shown in place of the one that was asked for; empty for that one.
     """
 
     request: Request
@@ -69,6 +96,7 @@ class View:
     opened: str = ""
     ended: bool = False
     alert: LoomError | None = None
+    at: str = ""
 
     @property
     def caller(self) -> Caller:
@@ -99,7 +127,7 @@ class View:
     @property
     def path(self) -> str:
         """The page's path."""
-        return self.request.url.path
+        return self.at or self.request.url.path
 
     @property
     def is_part(self) -> bool:
@@ -134,6 +162,39 @@ class View:
             latest = max(self.spaces, key=lambda space: int(space["last_version"]), default=None)
             return str(latest["name"]) if latest else min(caller.namespaces, default=NONE)
         return self.default_namespace
+
+    @property
+    def space_names(self) -> Sequence[str]:
+        """The names of the namespaces the caller reaches."""
+        return [str(space["name"]) for space in self.spaces]
+
+    @property
+    def pages(self) -> Sequence[tuple[str, str]]:
+        """What the navigation offers: paths and names."""
+        return NAVIGATION
+
+    @property
+    def section(self) -> str:
+        """The page of the navigation that this one belongs to; empty for none."""
+        first = "/" + self.path.split("/")[1]
+        return first if first in dict(NAVIGATION) else ""
+
+    @property
+    def origin(self) -> str:
+        """This server's own address, as the browser reached it."""
+        scheme = "https" if cookies.is_secure(self.request) else "http"
+        return f"{scheme}://{self.request.headers.get('host', '')}"
+
+    @property
+    def done(self) -> str:
+        """What the write before this page did, in words of ours."""
+        return DONE.get(self.query("done"), "")
+
+    def same(self, **changes: str) -> str:
+        """The address of this page, with some of its values changed; empty ones are left out."""
+        known = {**self.request.query_params, **changes}
+        kept = {name: value for name, value in known.items() if value != "" and name != "done"}
+        return f"{self.path}?{urlencode(kept, quote_via=quote)}" if kept else self.path
 
     @property
     def chosen(self) -> Mapping[str, str]:

@@ -25,7 +25,6 @@ from loom.edges.openapi import document
 from loom.edges.workers import Workers
 from loom.ops.registry import Registry
 
-
 NOT_FOUND = 404
 
 
