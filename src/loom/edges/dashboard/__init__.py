@@ -7,10 +7,34 @@ It has no query of its own and no rights of its own. `serving` takes requests,
 
 from starlette.routing import BaseRoute
 
-from loom.edges.dashboard.pages import access, connect, memories, overview, profile, search, signing
+from loom.edges.dashboard.pages import (
+    access,
+    code,
+    connect,
+    conversations,
+    knowledge,
+    memories,
+    overview,
+    profile,
+    search,
+    signing,
+    tracker,
+)
 from loom.edges.dashboard.serving import Dashboard, static_routes
 
-PAGES = (overview, search, memories, profile, access, connect, signing)
+PAGES = (
+    overview,
+    search,
+    memories,
+    profile,
+    conversations,
+    knowledge,
+    tracker,
+    code,
+    access,
+    connect,
+    signing,
+)
 
 
 def dashboard_routes(dashboard: Dashboard) -> list[BaseRoute]:

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -100,6 +99,6 @@ def short(text: str, length: int = 80) -> str:
     return line if len(line) <= length and len(text) <= length * 4 else line[:length] + "…"
 
 
-def as_data(value: Mapping[str, Any]) -> str:
-    """Data for a script to read from an attribute."""
-    return json.dumps(value, ensure_ascii=False)
+def numbered(text: str, first: int) -> list[tuple[int, str]]:
+    """The lines of a text with their numbers; none of an empty one."""
+    return list(enumerate(text.split("\n"), first)) if text else []

@@ -26,6 +26,10 @@ NAVIGATION = (
     ("/search", "Search"),
     ("/memories", "Memories"),
     ("/profile", "Profile"),
+    ("/conversations", "Conversations"),
+    ("/knowledge", "Knowledge"),
+    ("/tracker", "Tracker"),
+    ("/code", "Code"),
     ("/access", "Access"),
     ("/connect", "Connect"),
 )
@@ -44,9 +48,13 @@ DONE = {
     "created": "The namespace is made.",
     "described": "Saved.",
     "gone": "The namespace is gone.",
+    "talk": "The conversation is deleted.",
+    "document": "The document is deleted.",
+    "indexing": "The repository is being read in.",
 }
 """What was done, by the word that a redirect carries."""
 
+DIGITS_MAX = 9
 SEE_OTHER = 303
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -83,6 +91,7 @@ class View:
         ended: whether this request ended its session.
         alert: what failed, to be shown on the page.
         at: the path of the page that is shown in place of the one that was asked for; empty for that one.
+        in_plane: whether the page is about a plane that has namespaces of its own.
     """
 
     request: Request
@@ -97,6 +106,7 @@ class View:
     ended: bool = False
     alert: LoomError | None = None
     at: str = ""
+    in_plane: bool = False
 
     @property
     def caller(self) -> Caller:
@@ -196,6 +206,22 @@ class View:
         kept = {name: value for name, value in known.items() if value != "" and name != "done"}
         return f"{self.path}?{urlencode(kept, quote_via=quote)}" if kept else self.path
 
+    def at_plane(self, kind: str, counted: str) -> None:
+        """Make this a page about a plane whose namespaces may stand in an org of their own.
+
+        The switch then offers those of the plane, and the page is about the chosen one of them, else about the one
+        written last.
+        """
+        every = self.call("ops.overview", namespace=None, lookback_days=1)["namespaces"]
+        self.spaces = [space for space in every if space["kind"] == kind or space[counted]]
+        if self.query("ns") not in self.space_names and self.spaces:
+            self.namespace = str(self.spaces[0]["name"])
+        self.in_plane = True
+
+    def to_page(self, path: str) -> str:
+        """The address of another page of the navigation; a plane's own namespace does not go along."""
+        return self.link(path) if not self.in_plane else self.link(path, ns=None)
+
     @property
     def chosen(self) -> Mapping[str, str]:
         """The identity in the page's address, as it is named there."""
@@ -224,9 +250,10 @@ class View:
         transport = Transport(request_id=request_id_of(self.request.scope), unnoticed=True)
         return self.run(op, self.caller, transport, sent)
 
-    def link(self, path: str, **params: object) -> str:
+    def link(self, path: str, /, **params: object) -> str:
         """The address of a page of this dashboard, with the identity that was chosen. Empty values are left out."""
-        known = {**self.chosen, **{name: str(value) for name, value in params.items() if value not in (None, "")}}
+        known = {**self.chosen, **{name: "" if value is None else str(value) for name, value in params.items()}}
+        known = {name: value for name, value in known.items() if value}
         return f"{path}?{urlencode(known, quote_via=quote)}" if known else path
 
     def page(self, template: str, status: int = 200, /, **values: Any) -> Response:
@@ -234,7 +261,7 @@ class View:
         status = self.alert.status if self.alert is not None and status == 200 else status  # noqa: PLR2004
         return Response(rendered(template, view=self, **values), status, HEADERS, "text/html")
 
-    def to(self, path: str, **params: object) -> Response:
+    def to(self, path: str, /, **params: object) -> Response:
         """Send the browser to another page of this dashboard, after a write."""
         return RedirectResponse(self.link(path, **params), SEE_OTHER, HEADERS)
 
@@ -243,9 +270,14 @@ class View:
         return self.page("error.html", error.status, error=error)
 
 
+def whole(text: str) -> int:
+    """A number in an address; 0 for what is none, or too large for any place."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= DIGITS_MAX else 0
+
+
 def missing(what: str) -> NotFound:
     """The error of something that an operation did not find, as data."""
     return NotFound(f"{what} is not here; it may be in another namespace, or out of your reach")
 
 
-__all__ = ["HEADERS", "Denied", "NoSession", "Unauthenticated", "View", "missing"]
+__all__ = ["HEADERS", "Denied", "NoSession", "Unauthenticated", "View", "missing", "whole"]

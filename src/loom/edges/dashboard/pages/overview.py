@@ -8,7 +8,7 @@ from loom.edges.dashboard.serving import Dashboard
 from loom.edges.dashboard.view import View
 
 PLANES = ("memories", "sections", "documents", "conversations", "issues", "symbols")
-LATEST = 8
+LATEST = 6
 DAYS = 30
 
 

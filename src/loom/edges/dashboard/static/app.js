@@ -61,6 +61,70 @@ function copying() {
   }));
 }
 
+/* Files, sent in parts, so that each shows how far it is. Leaving the page stops it; what came is then forgotten. */
+const PART_BYTES = 1024 * 1024;
+
+async function post(url, csrf, body, media) {
+  const answer = await fetch(url, { method: "POST", headers: { "x-loom-csrf": csrf, "content-type": media }, body });
+  let data = {};
+  try { data = await answer.json(); } catch { /* not ours */ }
+  if (!answer.ok) throw new Error(data.detail?.message || `the server said ${answer.status}`);
+  return data;
+}
+
+async function sendFile(file, place) {
+  const line = document.createElement("li");
+  const [name, bar, says] = ["bdi", "progress", "span"].map((kind) => document.createElement(kind));
+  name.textContent = file.name;
+  bar.max = Math.max(file.size, 1);
+  bar.value = 0;
+  bar.setAttribute("aria-label", file.name);
+  line.append(name, bar, says);
+  place.querySelector("[data-uploads]").append(line);
+  const { part, finish, csrf } = place.dataset;
+  try {
+    let id = "";
+    for (let number = 0; number * PART_BYTES < file.size || number === 0; number += 1) {
+      const url = new URL(part, location.href);
+      url.searchParams.set("part", number);
+      if (id) url.searchParams.set("upload_id", id);
+      const piece = file.slice(number * PART_BYTES, (number + 1) * PART_BYTES);
+      id = (await post(url, csrf, piece, "application/octet-stream")).upload_id;
+      bar.value = Math.min(file.size, (number + 1) * PART_BYTES);
+      says.textContent = `${Math.round((bar.value / bar.max) * 100)} %`;
+    }
+    const form = new URLSearchParams({ upload_id: id, file_name: file.name });
+    const made = await post(finish, csrf, form, "application/x-www-form-urlencoded");
+    says.textContent = made.changed ? `added, revision ${made.revision}` : "already here";
+    says.className = "good";
+    return true;
+  } catch (error) {
+    says.textContent = error.message;
+    says.className = "bad";
+    return false;
+  }
+}
+
+function uploading() {
+  all("[data-drop]").forEach((place) => {
+    const take = async (files) => {
+      let sent = 0;
+      for (const file of files) sent += (await sendFile(file, place)) ? 1 : 0;
+      if (sent) htmx.ajax("GET", place.dataset.next, { target: "#documents", select: "#documents", swap: "outerHTML" });
+    };
+    place.querySelector("[data-files]").addEventListener("change", (event) => take(Array.from(event.target.files)));
+    ["dragenter", "dragover"].forEach((name) => place.addEventListener(name, (event) => {
+      event.preventDefault();
+      place.classList.add("over");
+    }));
+    ["dragleave", "drop"].forEach((name) => place.addEventListener(name, () => place.classList.remove("over")));
+    place.addEventListener("drop", (event) => {
+      event.preventDefault();
+      take(Array.from(event.dataTransfer.files));
+    });
+  });
+}
+
 /* Charts. Drawn again when the width or the colours change. */
 const LINES = ["--line-1", "--line-2", "--line-3", "--line-4", "--line-5", "--line-6"];
 const drawn = new Map();
@@ -68,25 +132,41 @@ const drawn = new Map();
 function draw(place) {
   const data = JSON.parse(place.dataset.chart);
   const axis = { stroke: style("--faint"), grid: { stroke: style("--rule"), width: 1 }, ticks: { show: false }, font: "12px system-ui" };
+  /* Bars that stand on each other: each reaches down to the axis, and those below are drawn over it. */
+  const sums = data.x.map(() => 0);
+  const stacked = data.lines.map((line) => line.y).reverse().map((counts) => counts.map((count, day) => (sums[day] += count))).reverse();
+  const bars = uPlot.paths.bars({ size: [0.7, 28], radius: 0.15 });
   const series = data.lines.map((line, number) => ({
     label: line.name,
     stroke: style(LINES[number % LINES.length]),
-    fill: style(LINES[number % LINES.length]) + "22",
-    width: 2,
+    fill: style(LINES[number % LINES.length]),
+    width: 0,
+    paths: bars,
     points: { show: false },
+    value: (_, __, ___, day) => (day == null ? "" : line.y[day].toLocaleString()),
   }));
   drawn.get(place)?.destroy();
-  const height = 200;
   const date = { year: "numeric", month: "short", day: "numeric", timeZone: "UTC" };
+  const label = { month: "short", day: "numeric", timeZone: "UTC" };
   drawn.set(place, new uPlot({
     width: Math.max(place.clientWidth, 200),
-    height,
+    height: 200,
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "UTC"),
-    cursor: { y: false },
-    scales: { y: { range: (_, least, most) => [0, Math.max(most * 1.1, 4)] } },
-    axes: [axis, { ...axis, size: 44, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 1e6] }],
-    series: [{ label: "Day", value: (_, seconds) => (seconds == null ? "" : new Date(seconds * 1000).toLocaleDateString(undefined, date)) }, ...series],
-  }, [data.x, ...data.lines.map((line) => line.y)], place));
+    cursor: { y: false, points: { show: false } },
+    legend: { markers: { width: 0 } },
+    scales: {
+      x: { range: (_, first, last) => [first - 43200, last + 43200] },
+      y: { range: (_, least, most) => [0, Math.max(most * 1.1, 4)] },
+    },
+    axes: [
+      { ...axis, grid: { show: false }, values: (_, days) => days.map((seconds) => new Date(seconds * 1000).toLocaleDateString(undefined, label)) },
+      { ...axis, size: 48, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 1e6] },
+    ],
+    series: [
+      { label: "Day", value: (_, seconds) => (seconds == null ? "" : new Date(seconds * 1000).toLocaleDateString(undefined, date)) },
+      ...series,
+    ],
+  }, [data.x, ...stacked], place));
 }
 
 function charts() {
@@ -143,5 +223,5 @@ function checking() {
 }
 
 document.addEventListener("DOMContentLoaded", () => {
-  [forms, done, lengths, copying, charts, checking].forEach((part) => part());
+  [forms, done, lengths, copying, uploading, charts, checking].forEach((part) => part());
 });
