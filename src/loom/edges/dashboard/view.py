@@ -62,7 +62,7 @@ POLICY = (
 )
 HEADERS = {
     "content-security-policy": POLICY,
-    "referrer-policy": "no-referrer",
+    "referrer-policy": "same-origin",  # with none at all, browsers send forms with the Origin null
     "cache-control": "no-store",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
