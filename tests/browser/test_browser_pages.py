@@ -27,7 +27,7 @@ PAGES = {
     "file": "/code/file?ns=app-code&path=tokens.py&line=40",
     "access": "/access",
     "connect": "/connect",
-    "empty": "/?org=nobody",
+    "empty": "/memories?ns=nothing",
     "empty-profile": "/profile?ns=nothing",
 }
 SERIOUS = ("serious", "critical")

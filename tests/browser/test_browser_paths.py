@@ -65,7 +65,7 @@ def test_a_memory_is_found_changed_compared_and_guarded(admin: Watched) -> None:
     page.get_by_role("button", name="Pin", exact=True).click()
     expect(page.get_by_text("pinned", exact=True)).to_be_visible()
     page.get_by_role("button", name="Unpin").click()
-    page.get_by_label("Forget it in").fill("3")
+    page.get_by_label("Forget it after days").fill("3")
     page.get_by_role("button", name="Set expiry").click()
     expect(page.locator("dd time").last).to_contain_text("in 2 d")
     page.get_by_label("Why").fill("agreed")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from html import unescape
 from typing import Any
 
-import httpx
+from httpx2 import Response
 from starlette.testclient import TestClient
 
 from loom import compose
@@ -15,6 +15,8 @@ from loom.access.caller import LOCAL, Caller, Transport
 HERE = "http://127.0.0.1:7777"
 HTML = {"accept": "text/html"}
 CSRF = re.compile(r'name="csrf" value="([0-9a-f]{64})"')
+Sent = Mapping[str, str] | None
+
 PROBE = "<script>alert('loom')</script>\u202eevil\"'><img src=x onerror=alert(1)>"
 """What somebody stores to be run in a reader's browser."""
 
@@ -30,11 +32,11 @@ class Browser:
     def __post_init__(self) -> None:
         self.http = TestClient(self.app.asgi, base_url=self.base_url, follow_redirects=False)
 
-    def get(self, path: str, headers: Mapping[str, str] | None = None, **params: str) -> httpx.Response:
+    def get(self, path: str, headers: Sent = None, /, **params: str) -> Response:
         """A page, as a browser asks for it."""
         return self.http.get(path, params=params or None, headers={**HTML, **(headers or {})})
 
-    def page(self, path: str, **params: str) -> str:
+    def page(self, path: str, /, **params: str) -> str:
         """A page that is there, its text with entities resolved."""
         answer = self.get(path, **params)
         assert answer.status_code == 200, answer.text[:2000]
@@ -49,9 +51,7 @@ class Browser:
                 return found[1]
         raise AssertionError("no page has a form")
 
-    def send(
-        self, path: str, form: Mapping[str, str], headers: Mapping[str, str] | None = None, **params: str
-    ) -> httpx.Response:
+    def send(self, path: str, form: Mapping[str, str], headers: Sent = None, /, **params: str) -> Response:
         """A form that was filled in on one of the pages."""
         marked = {"csrf": self.csrf, **form}
         return self.http.post(path, data=marked, params=params or None, headers={**HTML, **(headers or {})})

@@ -78,7 +78,7 @@ def filled(app: compose.App) -> dict[str, str]:
     call(app, "conversation.append", session=PROBE[:200], title=PROBE, messages=messages)
     text = f"# {PROBE}\n\n{PROBE}\n\n```\nbroken"
     document = call(app, "knowledge.add", text=text, title=PROBE, uri=PROBE, tags=[PROBE[:100]])
-    issue = {"title": PROBE, "body": f'Traceback\n  File "{PROBE}", line 1, in x\nLockedError: {PROBE}'}
+    issue: dict[str, Any] = {"title": PROBE, "body": f'Traceback\n  File "{PROBE}", line 1, in x\nLockedError: {PROBE}'}
     for number in (1, 2):
         call(app, "tracker.add", namespace="bugs", number=number, component=PROBE, version=PROBE, **issue, url=PROBE)
     return {"key": key, "session": PROBE[:200], "document": document["document_id"]}

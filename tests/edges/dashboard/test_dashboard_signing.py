@@ -18,6 +18,10 @@ from loom.storage.interface import SYSTEM_ORG
 ATTRIBUTES = re.compile(r";\s*")
 
 
+def unnoticed(_token_id: str, _at_us: int) -> None:
+    pass
+
+
 def cookie_of(header: str) -> tuple[str, set[str]]:
     name, *rest = ATTRIBUTES.split(header)
     return name, {part.lower() for part in rest}
@@ -85,7 +89,7 @@ def test_a_link_signs_in_once(app: compose.App) -> None:
 def test_a_link_is_its_makers(app: compose.App) -> None:
     token, _ = mint(app, "viewer")
     admin, _ = mint(app)
-    authenticator = Authenticator(app.database, lambda: time.time_ns() // 1000, loopback=True, note_use=lambda *_: None)
+    authenticator = Authenticator(app.database, lambda: time.time_ns() // 1000, loopback=True, note_use=unnoticed)
     caller = authenticator.authenticate(f"Bearer {token}")
     path = call(app, "dashboard.link", caller=caller)["path"]
     browser = Browser(app)
@@ -100,7 +104,7 @@ def test_a_link_and_a_session_end_by_themselves(app: compose.App) -> None:
     now = timedelta(microseconds=time.time_ns() // 1000)
     later = {"us": 0}
     clock = lambda: now // timedelta(microseconds=1) + later["us"]  # noqa: E731
-    authenticator = Authenticator(app.database, clock, loopback=True, note_use=lambda *_: None)
+    authenticator = Authenticator(app.database, clock, loopback=True, note_use=unnoticed)
     kept = Sessions(app.database, authenticator, clock)
     cookie = kept.with_token(token)
     assert kept.of(cookie).caller.role.word == "admin"
@@ -176,7 +180,7 @@ def test_only_hashes_of_codes_and_cookies_are_kept(app: compose.App) -> None:
     assert token.rpartition("_")[2] not in str(rows)
 
 
-FORGED = [
+FORGED: list[tuple[str, dict[str, str], dict[str, str]]] = [
     ("/memories/edit", {"key": "forged", "value": "x"}, {}),
     ("/memories/act", {"act": "delete"}, {"key": "tea", "by": "claude"}),
     ("/memories/act", {"act": "redact"}, {"key": "tea", "by": "claude"}),
