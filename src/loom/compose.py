@@ -55,7 +55,13 @@ PLANES = (memory, profile, knowledge, conversation, tracker, code)
 LIBRARY = code.Library(knowledge.keep_text, knowledge.forget_text)
 """A repository's documents are kept with the others of its namespace."""
 
-PURGES = (conversation.purge_namespace, knowledge.purge_namespace, tracker.purge_namespace, code.purge_namespace)
+PURGES = (
+    profile.purge_namespace,
+    conversation.purge_namespace,
+    knowledge.purge_namespace,
+    tracker.purge_namespace,
+    code.purge_namespace,
+)
 """What namespace.delete has the planes do that keep rows of their own."""
 
 log = logging.getLogger(__name__)
@@ -198,7 +204,14 @@ def jobs(settings: Settings) -> dict[str, Handler]:
     """What the worker does, by the kind of job."""
     closed = (*code.SYSTEM_FOLDERS, settings.home.resolve())
     yard = code.Yard(settings.home / CODE_FOLDER, git_environment(), closed=closed)
-    return {**embedding.JOBS, **conversation.JOBS, **knowledge.JOBS, **tracker.JOBS, **code.jobs(yard, LIBRARY)}
+    return {
+        **embedding.JOBS,
+        **profile.jobs(profile.KeyedBuilder()),
+        **conversation.JOBS,
+        **knowledge.JOBS,
+        **tracker.JOBS,
+        **code.jobs(yard, LIBRARY),
+    }
 
 
 def install(settings: Settings) -> Install:

@@ -1,10 +1,10 @@
 """ops.overview: how much there is, by namespace and plane, and what was written lately."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Annotated, cast
+from typing import Annotated, Literal, cast
 
 from pydantic import Field
 
@@ -25,6 +25,7 @@ ROWS_MAX = 1_000_000
 LOOKBACK_DAYS_MAX = 90
 DAY_NS = DAY_US * 1000
 LEDGER = ("memories", "sections")
+PLANES = ("memories", "documents", "conversations", "issues", "symbols")
 OWN_ORGS = ("tracker", "code")
 """Planes that may keep an org of their own."""
 
@@ -64,6 +65,11 @@ SELECT namespace, count(*) AS total FROM (
     WHERE t.org = :org AND t.namespace IN (:namespaces) AND """  # noqa: S608  # the same
     + reached("t")
     + " LIMIT :most) AS few GROUP BY namespace",
+    "symbols": """
+SELECT namespace, count(*) AS total FROM (
+    SELECT s.namespace FROM code_symbol s WHERE s.org = :org AND s.namespace IN (:namespaces) LIMIT :most
+) AS few GROUP BY namespace
+""",
 }
 DAYS: Mapping[str, str] = {
     "documents": """
@@ -79,11 +85,6 @@ SELECT day, count(*) AS total FROM (
     + reached("c")
     + " LIMIT :most) AS few GROUP BY day",
 }
-SYMBOLS = """
-SELECT namespace, count(*) AS total FROM (
-    SELECT s.namespace FROM code_symbol s WHERE s.org = :org AND s.namespace IN (:namespaces) LIMIT :most
-) AS few GROUP BY namespace
-"""
 
 NARROW_LEDGER_COUNT = LEDGER_COUNT.replace(LIVE, f"{LIVE} AND {REACHED}")
 NARROW_LEDGER_DAYS = LEDGER_DAYS.replace(SINCE, f"{SINCE} AND {REACHED}")
@@ -95,6 +96,10 @@ class OverviewRequest(ServerRequest):
     lookback_days: Annotated[
         int, Field(ge=1, le=LOOKBACK_DAYS_MAX, description="How many days of writes to show, today among them.")
     ] = 30
+    planes: Annotated[
+        list[Literal["memories", "documents", "conversations", "issues", "symbols"]] | None,
+        Field(description="Count these alone, memories with sections; null for all. Others are 0."),
+    ] = None
     read_scope: Annotated[
         ScopeWord, Field(description="Whose rows to count: every user's, or this user_id's or session's.")
     ] = "namespace"
@@ -148,6 +153,11 @@ class Sums:
         """Add a row of a count by namespace."""
         self.counts[cast("str", row["namespace"]), plane] += cast("int", row["total"])
 
+    def add_days(self, plane: str, rows: Sequence[Mapping[str, object]]) -> None:
+        """Add the rows of a count by day."""
+        for row in rows:
+            self.days[plane, cast("int", row["day"])] += cast("int", row["total"])
+
     def check(self, total: int) -> None:
         """Note whether a count came to its bound."""
         self.exact = self.exact and total < ROWS_MAX
@@ -166,27 +176,29 @@ def _count(tx: Transaction, sums: Sums, prepare: Prepare, request: OverviewReque
     found = namespaces.listed(tx, prepare.caller.namespaces, most=NAMESPACES_MAX)
     for space in found:
         sums.spaces.setdefault(space.name, space)
-    reader = Reader(prepare.scope, request.user_id, request.session_id)
-    narrow = prepare.scope is not ReadScope.NAMESPACE
+    wanted = set(request.planes or PLANES)
     bounds: dict[str, Param] = {"namespaces": [space.name for space in found], "most": ROWS_MAX}
-    reach = reach_params(reader)
-    own = reach if narrow else {}
+    reach = bounds | reach_params(Reader(prepare.scope, request.user_id, request.session_id))
     since_us = _first_day(prepare.now_us, request.lookback_days) * DAY_US
-    rows = tx.rows(NARROW_LEDGER_COUNT if narrow else LEDGER_COUNT, **bounds, **own)
+    if "memories" in wanted:
+        _count_ledger(tx, sums, reach if prepare.scope is not ReadScope.NAMESPACE else bounds, since_us)
+    for plane in wanted & COUNTS.keys():
+        for row in tx.rows(COUNTS[plane], **(bounds if plane == "symbols" else reach)):
+            sums.add(plane, row)
+    for plane in wanted & DAYS.keys():
+        since = since_us * 1000 if plane == "documents" else since_us
+        sums.add_days(plane, tx.rows(DAYS[plane], since=since, **reach))
+
+
+def _count_ledger(tx: Transaction, sums: Sums, bounds: Mapping[str, Param], since_us: int) -> None:
+    """Count memories and sections; `bounds` name a reader where that is a narrow one."""
+    narrow = "reader" in bounds
+    rows = tx.rows(NARROW_LEDGER_COUNT if narrow else LEDGER_COUNT, **bounds)
     for row in rows:
         sums.add(cast("str", row["plane"]), row)
     sums.check(sum(cast("int", row["total"]) for row in rows))
-    for row in tx.rows(NARROW_LEDGER_DAYS if narrow else LEDGER_DAYS, since=since_us * 1000, **bounds, **own):
-        sums.days["memories", cast("int", row["day"])] += cast("int", row["total"])
-    for plane, sql in COUNTS.items():
-        for row in tx.rows(sql, **bounds, **reach):
-            sums.add(plane, row)
-    for row in tx.rows(SYMBOLS, **bounds):
-        sums.add("symbols", row)
-    since: dict[str, Param] = {"documents": since_us * 1000, "conversations": since_us}
-    for plane, sql in DAYS.items():
-        for row in tx.rows(sql, since=since[plane], **bounds, **reach):
-            sums.days[plane, cast("int", row["day"])] += cast("int", row["total"])
+    days = tx.rows(NARROW_LEDGER_DAYS if narrow else LEDGER_DAYS, since=since_us * 1000, **bounds)
+    sums.add_days("memories", days)
 
 
 def _first_day(now_us: int, lookback_days: int) -> int:
@@ -207,7 +219,7 @@ def overview(ctx: Context, request: OverviewRequest) -> OverviewAnswer:
 
 
 def _shown(space: Namespace, sums: Sums) -> NamespaceCounts:
-    planes = (*LEDGER, *COUNTS, "symbols")
+    planes = (*LEDGER, *COUNTS)
     return NamespaceCounts.model_validate(
         {
             "name": space.name,

@@ -212,7 +212,7 @@ class View:
         The switch then offers those of the plane, and the page is about the chosen one of them, else about the one
         written last.
         """
-        every = self.call("ops.overview", namespace=None, lookback_days=1)["namespaces"]
+        every = self.call("ops.overview", namespace=None, lookback_days=1, planes=[counted])["namespaces"]
         self.spaces = [space for space in every if space["kind"] == kind or space[counted]]
         if self.query("ns") not in self.space_names and self.spaces:
             self.namespace = str(self.spaces[0]["name"])

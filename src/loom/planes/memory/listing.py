@@ -20,7 +20,8 @@ WHERE i.org = :org AND i.namespace = :namespace
     AND """
     + VERSION_REACHED
     + """
-    AND ((:any_type = 1 AND v.memory_type <> 'profile') OR v.memory_type IN (:memory_types))
+    AND ((:any_type = 1 AND v.memory_type <> 'profile' AND v.memory_type <> 'structured_profile')
+        OR v.memory_type IN (:memory_types))
     AND (:any_agent = 1 OR i.agent IN (:agents))
     AND substr(i.memory_key, 1, :prefix_length) = :prefix
 """
@@ -170,6 +171,13 @@ def read(tx: Transaction, listing: Listing, after: After | None, most: int) -> t
         if after is None and count <= most:
             found.append(item)
     return found, count, total <= SCAN_ROWS_MAX
+
+
+def some(tx: Transaction, listing: Listing, after: After | None, most: int) -> list[Item]:
+    """The next rows that pass, at most `most`, without counting the others."""
+    if listing.test is None:
+        return page(tx, listing, after, most)
+    return list(islice(passing(tx, listing, after), most))
 
 
 def place_after(order: Order, item: Item) -> After:

@@ -155,8 +155,21 @@ def parsed(model: type[Model], raw: JsonValue) -> Model:
     return invalid.parsed(model, raw, "item")
 
 
+def check_built(item: Item, *, says_more: bool) -> None:
+    """Rejected when an update would change what a built row says, or when that was so."""
+    if item.is_derived and says_more:
+        raise Rejected(
+            "value: a structured profile is built from the user's memories; change those, and it follows",
+            field="value",
+        )
+
+
 def check_same_kind(item: Item, memory_type: str | None) -> None:
     """Rejected when an update would turn a memory into a section or back."""
+    if memory_type is not None and memory_type != item.head.attributes.memory_type:
+        rules.check_own_words("", memory_type)
+        if item.is_derived:
+            raise Rejected("memory_type: a structured profile stays one", field="memory_type")
     if memory_type is not None and (memory_type == PROFILE) != item.is_section:
         raise Rejected(
             "memory_type: a section stays a section and a memory a memory; write it under another key",

@@ -1,23 +1,28 @@
-"""The profile: named sections that every agent reads first.
+"""The profile: named sections that every agent reads first, and one structured profile of each user.
 
 `rules` says what may become of a section, `writing` and `reading` are the
-operations, `render` the prompt fragment, `activity` and `reads` who read it, `leg` the
-profile's part of search.query, `store` its queries. Rows are the ledger's.
+operations, `render` the prompt fragment, `listing` the sections one by one,
+`activity` and `reads` who read them, `leg` the profile's part of search.query,
+`store` its queries; `structured` is a folder of its own. Rows are the ledger's.
 """
 
-from loom.planes.profile import activity, leg, reading, reads, writing
+from loom.planes.profile import activity, leg, listing, reading, reads, structured, writing
 
 OPS = (
     writing.SET,
     writing.APPEND,
     writing.REPLACE,
     reading.RENDER,
-    reading.STRUCTURED,
+    listing.LIST,
     activity.ACTIVITY,
     reads.READS,
+    *structured.OPS,
 )
-LATE = {activity.READ: activity.add_reads}
+LATE = {activity.READ: activity.add_reads, **structured.LATE}
 SWEEPS = (activity.forget_old,)
 LEG = leg.LEG
+jobs = structured.jobs
+purge_namespace = structured.purge_namespace
+KeyedBuilder = structured.KeyedBuilder
 
-__all__ = ["LATE", "LEG", "OPS", "SWEEPS"]
+__all__ = ["LATE", "LEG", "OPS", "SWEEPS", "KeyedBuilder", "jobs", "purge_namespace"]

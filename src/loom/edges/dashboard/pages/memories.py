@@ -48,6 +48,8 @@ def memories(view: View) -> Response:
         "limit": LIMIT,
         "cursor": view.query("cursor"),
     }
+    narrowed = any(view.query(name) for name in ("type", "tags", "by", "about", "prefix", "contains", "status"))
+    filters["counted"] = not narrowed
     if user:
         filters |= {"user_id": user, "read_scope": "own_user"}
     try:
@@ -55,7 +57,6 @@ def memories(view: View) -> Response:
     except LoomError as error:
         view.alert = error
         found: dict[str, Any] = {"items": [], "total": 0, "total_exact": True, "next_cursor": ""}
-    narrowed = any(view.query(name) for name in ("type", "tags", "by", "about", "prefix", "contains", "status"))
     return view.page("memories.html", found=found, statuses=STATUSES, types=TYPES, narrowed=narrowed)
 
 

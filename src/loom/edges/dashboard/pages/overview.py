@@ -26,7 +26,7 @@ def overview(view: View) -> Response:
         found=found,
         totals=totals,
         planes=PLANES,
-        latest=view.call("memory.list", order="newest", limit=LATEST)["items"],
+        latest=view.call("memory.list", order="newest", limit=LATEST, counted=False)["items"],
         readers=view.call("profile.activity", lookback_days=DAYS)["entries"],
         writes=charts.writes(found["days"]),
         reads=charts.reads(view.call("profile.reads", lookback_days=DAYS)["entries"], DAYS),

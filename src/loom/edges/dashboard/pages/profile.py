@@ -10,7 +10,7 @@ from loom.edges.dashboard.comparing import compared
 from loom.edges.dashboard.pages.memories import difference, row
 from loom.edges.dashboard.rendering import plain
 from loom.edges.dashboard.serving import Dashboard
-from loom.edges.dashboard.view import View, missing
+from loom.edges.dashboard.view import View, missing, whole
 from loom.errors import LoomError, Rejected, ShaMismatch
 from loom.ops.spec import NONE
 
@@ -36,11 +36,13 @@ def routes(dashboard: Dashboard) -> list[BaseRoute]:
 
 def profile(view: View) -> Response:
     """Every section, the fragment in both formats, and the readers."""
-    found = view.call("memory.list", memory_types=["profile"], limit=LIMIT, cursor=view.query("cursor"))
+    every = view.call("profile.list")["sections"]
+    start = whole(view.query("from"))
     reads = view.call("profile.reads", lookback_days=DAYS)["entries"]
     return view.page(
         "profile.html",
-        found=found,
+        sections=every[start : start + LIMIT],
+        following=start + LIMIT if len(every) > start + LIMIT else 0,
         fragments={name: view.call("profile.render", format=name) for name in FORMATS},
         readers=view.call("profile.activity", lookback_days=DAYS)["entries"],
         reads=charts.reads(reads, DAYS),
