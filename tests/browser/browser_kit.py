@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from playwright.sync_api import ConsoleMessage, Dialog, Page, Request
+from playwright.sync_api import ConsoleMessage, Dialog, Page, Request, expect
 
 from running import Server
 
@@ -39,7 +39,7 @@ class Watched:
     def go(self, path: str) -> None:
         """Open a page, and wait until all of it has come, the parts that it asks for later included."""
         self.page.goto(self.origin + path)
-        self.page.wait_for_function("!document.querySelector('[data-health] [data-waiting], .htmx-request')")
+        expect(self.page.locator("[data-waiting], .htmx-request")).to_have_count(0)
 
     def check(self) -> None:
         """Fail with what went wrong."""
@@ -106,6 +106,9 @@ def store(http: httpx.Client) -> dict[str, str]:
         call("tracker.add", namespace="bugs", number=number, title=title, body=body)
     code = {"namespace": "app-code", "source": str(Path(__file__).resolve().parents[2] / "src/loom/access")}
     call("code.index", **code)
+    schema = {"type": "object", "properties": {"diet": {"type": "string"}, "city": {"type": "string"}}}
+    call("profile.schema_set", namespace="people", json_schema=schema)
+    call("memory.set", namespace="people", user_id="ada", memory_key="diet", value="vegetarian")
     hostile(call)
     return {"document": document["document_id"]}
 

@@ -25,6 +25,8 @@ PAGES = {
     "code": "/code?ns=app-code&q=session",
     "symbol": "/code/symbol?ns=app-code&name=Sessions.open",
     "file": "/code/file?ns=app-code&path=tokens.py&line=40",
+    "structured": "/profile/structured?ns=people",
+    "structured-user": "/profile/structured/user?ns=people&about=ada",
     "access": "/access",
     "connect": "/connect",
     "empty": "/memories?ns=nothing",

@@ -194,3 +194,28 @@ def test_the_namespace_is_switched(admin: Watched) -> None:
     page.get_by_label("Namespace").select_option("hostile")
     page.wait_for_url("**/memories?ns=hostile")
     expect(page.locator(".lede")).to_contain_text("hostile")
+
+
+def test_a_schema_is_set_and_a_user_is_built_with_evidence(admin: Watched) -> None:
+    page = admin.page
+    admin.go("/profile")
+    page.get_by_role("link", name="Structured profiles").click()
+    page.get_by_label("Namespace").select_option("people")
+    page.wait_for_url("**ns=people**")
+    admin.go("/profile/structured?ns=people")
+    page.locator("[name=schema]").fill('{"type": "array"')
+    expect(page.locator("[data-json-says]")).to_have_class("length over")
+    page.locator("[name=schema]").fill('{"type": "array"}')
+    admin.expected.append("422")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("alert")).to_contain_text("should be object")
+    expect(page.locator("[name=schema]")).to_have_value('{"type": "array"}')
+    page.locator("[name=schema]").fill('{"type": "object", "properties": {"diet": {"type": "string"}}}')
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("status")).to_contain_text("The schema is set.")
+    page.get_by_role("link", name="ada").click()
+    page.get_by_role("button", name="Rebuild").click()
+    expect(page.locator("#built .badge").first).to_have_text("ready", timeout=20_000)
+    expect(page.locator("#built pre")).to_have_text("vegetarian")
+    page.locator("#built .feed a").first.click()
+    expect(page.get_by_role("heading", name="diet")).to_be_visible()

@@ -18,6 +18,7 @@ from loom.edges.dashboard.pages import (
     profile,
     search,
     signing,
+    structured,
     tracker,
 )
 from loom.edges.dashboard.serving import Dashboard, static_routes
@@ -27,6 +28,7 @@ PAGES = (
     search,
     memories,
     profile,
+    structured,
     conversations,
     knowledge,
     tracker,

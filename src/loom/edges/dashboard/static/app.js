@@ -44,6 +44,21 @@ function lengths() {
   });
 }
 
+/* Whether what stands in an editor is JSON, and where it is not. */
+function editors() {
+  all("textarea[data-json]").forEach((area) => {
+    const says = area.form.querySelector("[data-json-says]");
+    const show = () => {
+      let fault = "";
+      try { JSON.parse(area.value); } catch (error) { fault = error.message; }
+      says.textContent = fault || "This is JSON; the server checks the rest.";
+      says.classList.toggle("over", Boolean(fault));
+    };
+    area.addEventListener("input", show);
+    show();
+  });
+}
+
 function copying() {
   all("[data-copy]").forEach((button) => button.addEventListener("click", async () => {
     const text = button.parentElement.querySelector("pre").textContent;
@@ -223,5 +238,5 @@ function checking() {
 }
 
 document.addEventListener("DOMContentLoaded", () => {
-  [forms, done, lengths, copying, uploading, charts, checking].forEach((part) => part());
+  [forms, done, lengths, editors, copying, uploading, charts, checking].forEach((part) => part());
 });
