@@ -124,7 +124,7 @@ class DayCounts(Answer):
     """What was written last on one day, by UTC."""
 
     day: Annotated[str, Field(description="The day, like 2026-03-01.")]
-    memories: Annotated[int, Field(description="Memories and profile sections whose latest write was on this day.")]
+    memories: Annotated[int, Field(description="Memories and sections whose latest write or ending was on this day.")]
     documents: Annotated[int, Field(description="Documents whose latest change was on this day.")]
     conversations: Annotated[int, Field(description="Conversations whose latest turn was on this day.")]
 

@@ -12,6 +12,7 @@ from loom.access import sessions
 from loom.access.caller import LOCAL
 from loom.access.sessions import Sessions
 from loom.access.tokens import Authenticator
+from loom.edges.cli.main import main
 from loom.edges.dashboard.cookies import SESSION_TTL_S
 from loom.storage.interface import SYSTEM_ORG
 
@@ -283,3 +284,20 @@ def test_a_link_from_elsewhere_does_not_cost_the_session(app: compose.App) -> No
 
 def test_other_hosts_get_no_page(app: compose.App) -> None:
     assert Browser(app, "http://evil.example:7777").get("/").status_code == 421
+
+
+def test_the_command_line_prints_a_link_that_signs_in(
+    app: compose.App, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mint(app)
+    monkeypatch.setenv("LOOM_PORT", "7777")
+    assert main(["dashboard"], "loom.compose") == 0
+    said = capsys.readouterr()
+    assert "It works once, within five minutes." in said.err
+    url = said.out.strip()
+    assert url.startswith("http://127.0.0.1:7777/enter?code=")
+    browser = Browser(app)
+    assert browser.send("/enter", {"code": url.partition("=")[2]}).headers["location"] == "/"
+    assert '<td data-label="Role">admin' in browser.page("/access")
+    assert main(["dashboard", "--json"], "loom.compose") == 0
+    assert '"url"' in capsys.readouterr().out

@@ -14,7 +14,7 @@ from loom.planes.tracker.rules import Issue
 from loom.planes.tracker.store import Filter, Place
 
 LIST_MAX = 200
-CURSOR = re.compile(r"(\d{1,18})\.(\d{1,19})")
+CURSOR = re.compile(r"([0-9]{1,18})\.([0-9]{1,19})")
 CURSOR_LENGTH_MAX = 40
 NUMBER_MAX = 2**63 - 1
 
