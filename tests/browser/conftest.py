@@ -54,7 +54,9 @@ def chromium(playwright: Playwright) -> Iterator[Browser]:
 
 def opened(chromium: Browser, site: Site) -> Watched:
     """A page of a new visitor."""
-    context = chromium.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
+    context = chromium.new_context(
+        viewport={"width": 1280, "height": 900}, color_scheme="light", reduced_motion="reduce"
+    )
     context.set_default_timeout(10_000)
     return Watched(context.new_page(), site.server.url)
 
