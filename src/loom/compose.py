@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +24,7 @@ from loom.edges.http.metrics import Metrics
 from loom.edges.mcp.endpoint import McpEndpoint
 from loom.edges.mcp.server import Tools, mcp_server
 from loom.edges.workers import Workers
+from loom.jobs.backlog import Backlog
 from loom.jobs.handlers import Bench, Handler
 from loom.jobs.late import LateQueue
 from loom.jobs.worker import Worker
@@ -31,6 +33,8 @@ from loom.models import sources
 from loom.models.hashing import HashingEmbedder
 from loom.models.interface import Embedder
 from loom.models.onnx import OnnxEmbedder
+from loom.models.openai_style import Endpoint, OpenAiStyle
+from loom.models.writer import Writer
 from loom.ops.dispatch import Dispatcher
 from loom.ops.ratelimit import PerMinute, RateLimit, SharedPerMinute
 from loom.ops.registry import Registry
@@ -41,6 +45,7 @@ from loom.storage.migrate import from_package
 from loom.storage.postgres import opened as opened_postgres
 from loom.storage.postgres import opened_trial
 from loom.storage.sqlite import SqliteDatabase, SqliteSettings
+from loom.storage.sqlite import backup as sqlite_backup
 
 STORE_FOLDER = "store"
 POSTGRES_FOLDER = "postgres"
@@ -48,6 +53,9 @@ CODE_FOLDER = "code"
 """Repositories that were fetched."""
 
 LEG_THREADS = 16
+MODEL_BUILD_TIMEOUT_S = 300.0
+"""How long a language model may take to build one profile, all its calls together."""
+
 MEBIBYTE = 1024 * 1024
 
 PLANES = (memory, profile, knowledge, conversation, tracker, code)
@@ -56,6 +64,7 @@ LIBRARY = code.Library(knowledge.keep_text, knowledge.forget_text)
 """A repository's documents are kept with the others of its namespace."""
 
 PURGES = (
+    memory.purge_namespace,
     profile.purge_namespace,
     conversation.purge_namespace,
     knowledge.purge_namespace,
@@ -63,6 +72,9 @@ PURGES = (
     code.purge_namespace,
 )
 """What namespace.delete has the planes do that keep rows of their own."""
+
+CARGOS = (memory.CARGO, profile.CARGO, conversation.CARGO, knowledge.CARGO, tracker.CARGO, code.CARGO)
+"""What store.export and store.import move, beside the namespaces themselves."""
 
 log = logging.getLogger(__name__)
 
@@ -102,6 +114,14 @@ class App:
         self.worker.start()
         stop.wait()
 
+    def settle(self, show: Callable[[int], None] | None) -> int:
+        """Do what is due of later work here and now, telling `show` how many jobs are left; None does nothing.
+
+        Returns:
+            how many jobs are left: they failed, or are not due yet.
+        """
+        return self.worker.settle(show)
+
     def close(self) -> None:
         """Finish what is under way and close the store. One that does not close in time is logged."""
         self.worker.stop()
@@ -116,7 +136,9 @@ class App:
 def registry() -> Registry:
     """Every operation, without a store."""
     every = [op for plane in PLANES if plane is not code for op in plane.OPS] + list(code.ops(LIBRARY))
-    return system.registry([*every, *federation.ops([plane.LEG for plane in PLANES if plane.LEG is not None])], PURGES)
+    return system.registry(
+        [*every, *federation.ops([plane.LEG for plane in PLANES if plane.LEG is not None])], PURGES, CARGOS
+    )
 
 
 def database(settings: Settings) -> Database:
@@ -149,6 +171,26 @@ def _database(settings: Settings) -> Database:
     )
 
 
+def backup(settings: Settings, target: Path, show: sqlite_backup.Show) -> dict[str, int]:
+    """Copy the embedded store to a folder, while servers use it; each file with its bytes.
+
+    Raises:
+        StoreError: it cannot be read, or the folder not be written.
+    """
+    copied = sqlite_backup.backup(settings.home / STORE_FOLDER, target, show)
+    return {one.name: one.byte_count for one in copied}
+
+
+def restore(settings: Settings, source: Path, show: sqlite_backup.Show) -> dict[str, int]:
+    """Make the embedded store of a backup; each file with its bytes.
+
+    Raises:
+        StoreError: there is a store already, or the backup is none or damaged.
+    """
+    copied = sqlite_backup.restore(source, settings.home / STORE_FOLDER, from_package("loom"), show)
+    return {one.name: one.byte_count for one in copied}
+
+
 def embedder(settings: Settings) -> Embedder:
     """The embedder that the settings name; its model is not loaded yet.
 
@@ -164,23 +206,56 @@ def embedder(settings: Settings) -> Embedder:
         raise StoreError(str(error)) from error
 
 
+def writer(settings: Settings) -> Writer | None:
+    """The language model that the settings name, not called yet; None when they name none.
+
+    Raises:
+        StoreError: they name half of one.
+    """
+    if not settings.writer_url and not settings.writer_model:
+        return None
+    if not settings.writer_url or not settings.writer_model:
+        missing = "writer_model (LOOM_WRITER_MODEL)" if settings.writer_url else "writer_url (LOOM_WRITER_URL)"
+        raise StoreError(f"setting {missing}: a language model needs both its endpoint and its name; set this one too")
+    if settings.writer_output_tokens_max * 2 > settings.writer_context_tokens:
+        raise StoreError(
+            "setting writer_output_tokens_max (LOOM_WRITER_OUTPUT_TOKENS_MAX): is over half of writer_context_tokens"
+        )
+    return OpenAiStyle(
+        Endpoint(
+            url=settings.writer_url,
+            model=settings.writer_model,
+            api_key=settings.writer_api_key,
+            timeout_s=settings.writer_timeout_s,
+            context_tokens=settings.writer_context_tokens,
+            output_tokens_max=settings.writer_output_tokens_max,
+        )
+    )
+
+
 def build(settings: Settings) -> App:
     """A server on the store of `settings.home`; not started.
 
     Raises:
         StoreError: the store or the model's files cannot be used.
     """
+    language_model = writer(settings)
     store, model = database(settings), embedder(settings)
-    bench = Bench(store, model, clock_us, settings.tombstone_days)
+    bench = Bench(store, model, clock_us, settings.tombstone_days, language_model)
     late = LateQueue(bench, {name: handler for part in (*PLANES, system) for name, handler in part.LATE.items()})
     sweeps = [sweep for part in (*PLANES, system) for sweep in part.SWEEPS]
-    worker = Worker(bench, jobs(settings), sweeps, late)
+    slow = memory.SLOW if language_model is None else memory.SLOW | {profile.BUILD}
+    worker = Worker(bench, jobs(settings, model, language_model), sweeps, late, slow=slow)
     lifecycle, metrics, pool = Lifecycle(), Metrics(), ThreadPoolExecutor(LEG_THREADS, "loom-leg")
+    backlog = Backlog(store, clock_us)
+    metrics.gauge("jobs_waiting", "Jobs of every org that wait or are being done.", backlog.waiting)
+    metrics.gauge("jobs_oldest_seconds", "How long ago the oldest of them was asked for.", backlog.oldest_s)
     ops = registry()
     dispatcher = Dispatcher(
         registry=ops,
         database=store,
         embedder=model,
+        writer=language_model,
         install=install(settings),
         rate_limit=rate_limit(settings, store),
         clock_us=clock_us,
@@ -200,13 +275,18 @@ def build(settings: Settings) -> App:
     return App(dispatcher, asgi, lifecycle, worker, model, store, pool, works=settings.later_work == "here")
 
 
-def jobs(settings: Settings) -> dict[str, Handler]:
+def jobs(settings: Settings, model: Embedder, language_model: Writer | None) -> dict[str, Handler]:
     """What the worker does, by the kind of job."""
     closed = (*code.SYSTEM_FOLDERS, settings.home.resolve())
+    if language_model is None:
+        builds = profile.jobs(profile.RulesBuilder(model))
+    else:
+        builds = profile.jobs(profile.ModelBuilder(language_model), MODEL_BUILD_TIMEOUT_S)
     yard = code.Yard(settings.home / CODE_FOLDER, git_environment(), closed=closed)
     return {
         **embedding.JOBS,
-        **profile.jobs(profile.KeyedBuilder()),
+        **memory.JOBS,
+        **builds,
         **conversation.JOBS,
         **knowledge.JOBS,
         **tracker.JOBS,

@@ -10,6 +10,7 @@ from typing import Any
 from loom.access.caller import Caller, Install, ReadScope, Transport
 from loom.errors import Conflict, Denied, LoomError, Rejected, Unavailable
 from loom.models.interface import Embedder
+from loom.models.writer import Writer
 from loom.ops import idempotency, identity, invalid, text_checks
 from loom.ops.idempotency import Attempt
 from loom.ops.ratelimit import RateLimit
@@ -41,6 +42,7 @@ class Dispatcher:
         pool: handed to `prepare` steps.
         limits: the install's bounds.
         wake: told the org of every write, so that a worker looks for jobs at once.
+        writer: the language model, handed to `prepare` steps; None when none is configured.
     """
 
     registry: Registry
@@ -54,6 +56,7 @@ class Dispatcher:
     pool: Executor
     limits: Limits
     wake: Callable[[str], None]
+    writer: Writer | None = None
 
     def call(self, name: str, caller: Caller, transport: Transport, args: Mapping[str, Any]) -> dict[str, Any]:
         """Run operation `name` for `caller` and return its answer as JSON data.
@@ -86,7 +89,7 @@ class Dispatcher:
             raise Denied(f"{op.name} needs the {op.role.word} role")
         if not caller.tokenless:
             self.rate_limit.take(caller.principal, op.kind)
-        text_checks.check(args)
+        text_checks.check(args, op.takes.DEPTH_MAX)
         known = identity.filled(op, caller, transport, self.install, args)
         request: Request = invalid.parsed(op.takes, known, "request")
         scope = identity.scope_of(op, caller, known)
@@ -149,6 +152,7 @@ class Dispatcher:
             later=self.later,
             plane_orgs=self.install.plane_orgs if caller.tokenless else {},
             may_lag=op.may_lag,
+            writer=self.writer,
         )
 
 

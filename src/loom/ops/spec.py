@@ -14,6 +14,8 @@ from loom.access.caller import Caller, ReadScope, Role
 from loom.canonical import Json
 from loom.errors import LoomError
 from loom.models.interface import Embedder
+from loom.models.writer import Writer
+from loom.ops.text_checks import DEPTH_MAX
 from loom.storage.interface import Database, Transaction
 
 NONE = "-"
@@ -37,6 +39,9 @@ class Request(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+    DEPTH_MAX: ClassVar[int] = DEPTH_MAX
+    """How deep its values may be nested."""
 
     org: Annotated[Identity, Field(description="The tenant. Filled from the token, or the install's own.")]
     namespace: Annotated[Identity, Field(description="The namespace to read or write.")]
@@ -134,6 +139,7 @@ class Prepare:
         later: flushed by a read that shows what earlier calls queued.
         plane_orgs: the planes that keep an org of their own for this caller.
         may_lag: whether the op's reads may be a moment behind.
+        writer: the language model; None when none is configured.
     """
 
     caller: Caller
@@ -146,6 +152,7 @@ class Prepare:
     later: Later
     plane_orgs: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     may_lag: bool = False
+    writer: Writer | None = None
 
     def org_of(self, plane: str, org: str) -> str:
         """The org in which a call of this caller to a plane's own operations works, where `org` is the request's."""

@@ -76,15 +76,20 @@ def drafted(value: Json, attributes: Attributes, request: Request) -> Draft:
         Rejected: a section that is not a text, or a trace that may not be written.
     """
     made = rules.draft(value, attributes, request.session_id, request.run_id)
-    if made.measured.length > VALUE_LENGTH_MAX and attributes.char_limit is None:
+    check_length(made.measured.length, attributes, "value")
+    return made
+
+
+def check_length(length: int, attributes: Attributes, field: str) -> None:
+    """TooLong when a value without a cap of its own is over 262,144 characters."""
+    if length > VALUE_LENGTH_MAX and attributes.char_limit is None:
         raise TooLong(
-            f"value: {made.measured.length} characters when encoded, the cap is {VALUE_LENGTH_MAX}; "
+            f"{field}: {length} characters when encoded, the cap is {VALUE_LENGTH_MAX}; "
             "store documents with knowledge.add, or several memories",
-            field="value",
-            value_length=made.measured.length,
+            field=field,
+            value_length=length,
             char_limit=VALUE_LENGTH_MAX,
         )
-    return made
 
 
 def says_nothing_new(live: Item | None, made: Draft) -> bool:

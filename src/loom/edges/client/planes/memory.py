@@ -6,10 +6,8 @@ from typing import Unpack
 from loom.edges.client.planes.memory_fields import (
     MemoryDeleteFields,
     MemoryDeleteVersionFields,
-    MemoryExportFields,
     MemoryGetFields,
     MemoryHistoryFields,
-    MemoryImportFields,
     MemoryListFields,
     MemoryLockFields,
     MemoryNextPageFields,
@@ -18,18 +16,19 @@ from loom.edges.client.planes.memory_fields import (
     MemoryRestoreFields,
     MemorySearchFields,
     MemorySetFields,
+    MemorySetFromMessagesFields,
     MemorySetManyFields,
     MemoryTouchFields,
     MemoryUpdateFields,
 )
 from loom.edges.client.running import AsyncRun, Run
 from loom.planes.memory.answers import SearchAnswer
+from loom.planes.memory.messages import SetFromMessagesAnswer
 from loom.planes.memory.ops_guard import GuardAnswer
 from loom.planes.memory.ops_list import ListAnswer
 from loom.planes.memory.ops_many import SetManyAnswer
 from loom.planes.memory.ops_read import GetAnswer, HistoryAnswer
 from loom.planes.memory.ops_remove import DeleteAnswer, DeleteVersionAnswer, RedactAnswer, RestoreAnswer
-from loom.planes.memory.ops_transfer import ExportAnswer, ImportAnswer
 from loom.planes.memory.ops_write import SetAnswer
 
 
@@ -47,10 +46,6 @@ class Memory:
         """Erase one version of a memory for good; where it was the live one, the next older lives again."""
         return self._run("memory.delete_version", DeleteVersionAnswer, fields)
 
-    def export(self, **fields: Unpack[MemoryExportFields]) -> ExportAnswer:
-        """Export memories and profile sections with every version, as lines for a file; nothing is lost."""
-        return self._run("memory.export", ExportAnswer, fields)
-
     def get(self, **fields: Unpack[MemoryGetFields]) -> GetAnswer:
         """Read one memory by its key, now, as of a moment, or one version; found=false when there is none."""
         return self._run("memory.get", GetAnswer, fields)
@@ -58,10 +53,6 @@ class Memory:
     def history(self, **fields: Unpack[MemoryHistoryFields]) -> HistoryAnswer:
         """Read every version of one memory or profile section, the newest first."""
         return self._run("memory.history", HistoryAnswer, fields)
-
-    def import_(self, **fields: Unpack[MemoryImportFields]) -> ImportAnswer:
-        """Import lines of memory.export with their ids, versions and times; what is there already stays as it is."""
-        return self._run("memory.import", ImportAnswer, fields)
 
     def list(self, **fields: Unpack[MemoryListFields]) -> ListAnswer:
         """List memories by prefix, type, tags or text they hold, now or as of a moment; search finds by meaning."""
@@ -95,6 +86,13 @@ class Memory:
         """Remember one claim under a readable key: creates it, or writes a new version of it."""
         return self._run("memory.set", SetAnswer, fields)
 
+    def set_from_messages(self, **fields: Unpack[MemorySetFromMessagesFields]) -> SetFromMessagesAnswer:
+        """Have the language model read messages, and remember what they say as claims that name them.
+
+        The messages are sent to the endpoint that the server's settings name.
+        """
+        return self._run("memory.set_from_messages", SetFromMessagesAnswer, fields)
+
     def set_many(self, **fields: Unpack[MemorySetManyFields]) -> SetManyAnswer:
         """Remember up to 1,000 claims in one call; each has its own answer, and one that is refused stops no other."""
         return self._run("memory.set_many", SetManyAnswer, fields)
@@ -122,10 +120,6 @@ class AsyncMemory:
         """Erase one version of a memory for good; where it was the live one, the next older lives again."""
         return await self._run("memory.delete_version", DeleteVersionAnswer, fields)
 
-    async def export(self, **fields: Unpack[MemoryExportFields]) -> ExportAnswer:
-        """Export memories and profile sections with every version, as lines for a file; nothing is lost."""
-        return await self._run("memory.export", ExportAnswer, fields)
-
     async def get(self, **fields: Unpack[MemoryGetFields]) -> GetAnswer:
         """Read one memory by its key, now, as of a moment, or one version; found=false when there is none."""
         return await self._run("memory.get", GetAnswer, fields)
@@ -133,10 +127,6 @@ class AsyncMemory:
     async def history(self, **fields: Unpack[MemoryHistoryFields]) -> HistoryAnswer:
         """Read every version of one memory or profile section, the newest first."""
         return await self._run("memory.history", HistoryAnswer, fields)
-
-    async def import_(self, **fields: Unpack[MemoryImportFields]) -> ImportAnswer:
-        """Import lines of memory.export with their ids, versions and times; what is there already stays as it is."""
-        return await self._run("memory.import", ImportAnswer, fields)
 
     async def list(self, **fields: Unpack[MemoryListFields]) -> ListAnswer:
         """List memories by prefix, type, tags or text they hold, now or as of a moment; search finds by meaning."""
@@ -169,6 +159,13 @@ class AsyncMemory:
     async def set(self, **fields: Unpack[MemorySetFields]) -> SetAnswer:
         """Remember one claim under a readable key: creates it, or writes a new version of it."""
         return await self._run("memory.set", SetAnswer, fields)
+
+    async def set_from_messages(self, **fields: Unpack[MemorySetFromMessagesFields]) -> SetFromMessagesAnswer:
+        """Have the language model read messages, and remember what they say as claims that name them.
+
+        The messages are sent to the endpoint that the server's settings name.
+        """
+        return await self._run("memory.set_from_messages", SetFromMessagesAnswer, fields)
 
     async def set_many(self, **fields: Unpack[MemorySetManyFields]) -> SetManyAnswer:
         """Remember up to 1,000 claims in one call; each has its own answer, and one that is refused stops no other."""

@@ -6,6 +6,7 @@ from typing import Literal, NotRequired, Required
 
 from loom.canonical import Json
 from loom.edges.client.core import Identity
+from loom.planes.memory.messages import SaidMessage
 
 
 class MemoryDeleteFields(Identity):
@@ -26,17 +27,6 @@ class MemoryDeleteVersionFields(Identity):
     """The memory's key."""
     version_text: Required[str]
     """The version to erase, as the version_text of an answer."""
-
-
-class MemoryExportFields(Identity):
-    """What `memory.export` takes."""
-
-    all_namespaces: NotRequired[bool]
-    """Every namespace of the org that the caller reaches, not the named one alone."""
-    limit: NotRequired[int]
-    """At most this many lines."""
-    cursor: NotRequired[str]
-    """next_cursor of the answer before; empty for the first."""
 
 
 class MemoryGetFields(Identity):
@@ -67,13 +57,6 @@ class MemoryHistoryFields(Identity):
     """Only versions older than this; empty for all."""
     read_scope: NotRequired[Literal["namespace", "own_user", "own_session"]]
     """How far the read reaches across users: every user, this user_id, or this session; rows of no..."""
-
-
-class MemoryImportFields(Identity):
-    """What `memory.import` takes."""
-
-    lines: Required[list[Json]]
-    """Lines of memory.export, as they are."""
 
 
 class MemoryListFields(Identity):
@@ -206,6 +189,21 @@ class MemorySetFields(Identity):
     """Write only while the live value has this content_sha256, else 409; empty for no check."""
     dry_run: NotRequired[bool]
     """Check everything, say what would happen, write nothing."""
+
+
+class MemorySetFromMessagesFields(Identity):
+    """What `memory.set_from_messages` takes."""
+
+    messages: Required[list[SaidMessage]]
+    """1 to 200 messages, in the order they were said."""
+    session: NotRequired[str]
+    """The conversation's name, for the trace of each claim; empty for session_id."""
+    tags: NotRequired[list[str]]
+    """Tags that every memory made of the messages gets."""
+    sensitivity: NotRequired[Literal["normal", "high"]]
+    """high keeps what is made of the messages out of every search and prompt."""
+    deferred: NotRequired[bool]
+    """Answer at once and read the messages later; they are kept until then, and no longer."""
 
 
 class MemorySetManyFields(Identity):
