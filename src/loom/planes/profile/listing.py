@@ -80,5 +80,4 @@ LIST = Op(
     run=list_sections,
     example={},
     toolsets=frozenset(),
-    may_lag=True,
 )
