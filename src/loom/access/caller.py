@@ -75,6 +75,7 @@ class Transport:
     Attributes:
         agent: the client's name (`claude-code`), or None.
         session_id: the conversation the client is in, or None.
+        project: the code namespace of the project the client works in, or None.
         idempotency_key: the key sent with a write, or None.
         request_id: names this call in logs and answers.
         unnoticed: whether a read of the profile is no news. The dashboard's are; no caller can send this.
@@ -82,6 +83,7 @@ class Transport:
 
     agent: str | None = None
     session_id: str | None = None
+    project: str | None = None
     idempotency_key: str | None = None
     request_id: str = "-"
     unnoticed: bool = False
