@@ -123,6 +123,30 @@ def test_a_memory_is_written_and_written_again(app: compose.App, browser: Browse
     assert "mine" in late.text
 
 
+def test_what_a_form_does_not_show_stays_as_it_was(app: compose.App, browser: Browser) -> None:
+    known: dict[str, Any] = {
+        "confidence": 0.5,
+        "ttl_seconds": 86_400,
+        "valid_at": "2026-01-01T00:00:00Z",
+        "source_trace": "a talk",
+    }
+    call(app, "memory.set", memory_key="sure", value="x", **known)
+    before = call(app, "memory.get", memory_key="sure")
+    form = {"key": "sure", "value": "y", "type": "semantic", "tags": "", "sha256": before["content_sha256"]}
+    assert browser.send("/memories/edit", form, by="claude").status_code == 303
+    after = call(app, "memory.get", memory_key="sure")
+    assert after["value"] == "y"
+    kept = ("confidence", "expires_at", "valid_at", "source_trace", "agent")
+    assert {name: after[name] for name in kept} == {name: before[name] for name in kept}
+
+
+def test_a_new_memory_takes_no_others_place(app: compose.App, browser: Browser) -> None:
+    call(app, "memory.set", memory_key="taken", value="x")
+    answer = browser.send("/memories/edit", {"key": "taken", "value": "mine"})
+    assert (answer.status_code, "mine" in answer.text) == (409, True)
+    assert call(app, "memory.get", memory_key="taken")["value"] == "x"
+
+
 def test_versions_are_compared(tea: compose.App, browser: Browser) -> None:
     versions = [one["version_text"] for one in call(tea, "memory.history", memory_key="team/tea")["versions"]]
     text = browser.page("/memories/one", **ONE, old=versions[1], new=versions[0])

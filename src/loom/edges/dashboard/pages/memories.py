@@ -12,7 +12,7 @@ from loom.edges.dashboard.pages.search import tags_of
 from loom.edges.dashboard.rendering import plain
 from loom.edges.dashboard.serving import Dashboard
 from loom.edges.dashboard.view import View, missing
-from loom.errors import LoomError, Rejected
+from loom.errors import Conflict, LoomError, Rejected
 from loom.ops.spec import NONE
 
 LIMIT = 50
@@ -138,8 +138,12 @@ def save(view: View) -> Response:
     key, is_json = view.text("key"), view.text("json") == "1"
     try:
         value = parsed(view.text("value")) if is_json else view.text("value")
+        # An update keeps what the form does not show: confidence, times, expiry.
+        op = "memory.update" if view.text("sha256") else "memory.set"
+        if op == "memory.set" and view.call("memory.get", memory_key=key, **row(view))["found"]:
+            raise Conflict("memory_key: there is a memory of this key already; open that one to change it")
         made = view.call(
-            "memory.set",
+            op,
             memory_key=key,
             value=value,
             memory_type=view.text("type") or "semantic",
