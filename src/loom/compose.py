@@ -13,8 +13,10 @@ from starlette.types import ASGIApp
 
 from loom import __version__, federation, system
 from loom.access.caller import Install
+from loom.access.sessions import Sessions
 from loom.access.tokens import Authenticator
 from loom.config import Settings, git_environment, is_loopback
+from loom.edges.dashboard import Dashboard, dashboard_routes
 from loom.edges.http.app import Http, http_app
 from loom.edges.http.hosts import Hosts
 from loom.edges.http.lifecycle import Lifecycle
@@ -331,6 +333,15 @@ def _asgi(
     mcp = McpEndpoint(
         mcp_server(tools, __version__), authenticator.authenticate, workers, lifecycle, settings.body_bytes_max
     )
+    dashboard = Dashboard(
+        call=dispatcher.call,
+        sessions=Sessions(dispatcher.database, authenticator, clock_us),
+        workers=workers,
+        lifecycle=lifecycle,
+        version=__version__,
+        namespace=settings.namespace,
+        body_length_max=settings.body_bytes_max,
+    )
     return http_app(
         Http(
             registry=dispatcher.registry,
@@ -344,6 +355,8 @@ def _asgi(
             workers=workers,
             lifecycle=lifecycle,
             body_length_max=settings.body_bytes_max,
+            pages=dashboard_routes(dashboard),
+            missing=dashboard.missing,
         )
     )
 

@@ -112,7 +112,17 @@ class Dispatcher:
                     earlier = idempotency.earlier_answer(tx, attempt, now_us)
                     if earlier is not None:
                         return earlier
-                ctx = Context(caller, scope, tx, now_us, prepared, self.later, self.limits, transport.agent)
+                ctx = Context(
+                    caller=caller,
+                    scope=scope,
+                    tx=tx,
+                    now_us=now_us,
+                    prepared=prepared,
+                    later=self.later,
+                    limits=self.limits,
+                    client=transport.agent,
+                    unnoticed=transport.unnoticed,
+                )
                 body = dumped(op, op.run(ctx, request))
                 if attempt:
                     idempotency.keep(tx, attempt, body, now_us)

@@ -182,6 +182,7 @@ class Context:
         later: queues work that may be lost.
         limits: the install's bounds.
         client: the calling program's name as the transport knows it, or None.
+        unnoticed: whether a read of the profile is not to be noted as one.
     """
 
     caller: Caller
@@ -192,6 +193,7 @@ class Context:
     later: Later
     limits: Limits
     client: str | None = None
+    unnoticed: bool = False
 
 
 Prepared = TypeVar("Prepared")
