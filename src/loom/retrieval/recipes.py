@@ -25,6 +25,7 @@ class Recipe:
         candidates_max: hits that each leg brings to the fusion.
         word_weight: unstemmed matches against 1.0 for stemmed ones, in the words leg.
         phrases_first: hits that hold a quoted phrase, or the whole query side by side, come first.
+        neighbours: turns of a talk are lent a share of what the turns beside them score.
     """
 
     name: RecipeName
@@ -32,13 +33,16 @@ class Recipe:
     candidates_max: int
     word_weight: float = 0.5
     phrases_first: bool = False
+    neighbours: bool = False
 
 
 def _weights(**legs: float) -> Mapping[str, float]:
     return MappingProxyType(legs)
 
 
-_BALANCED: Final = Recipe("balanced", _weights(**{WORDS: 0.4, MEANING: 0.6, TIME: 0.15}), candidates_max=100)
+_BALANCED: Final = Recipe(
+    "balanced", _weights(**{WORDS: 0.4, MEANING: 0.6, TIME: 0.15}), candidates_max=100, neighbours=True
+)
 
 RECIPES: Final[Mapping[RecipeName, Recipe]] = MappingProxyType(
     {

@@ -17,10 +17,10 @@ from loom.ops.spec import Answer, Context, Kind, Op, OpenRequest, Prepare, Tools
 from loom.planes.conversation import excerpts, fields, rules, search, store
 from loom.planes.conversation.excerpts import Room
 from loom.planes.conversation.fields import ROLE_LENGTH_MAX, ReadScopeField, SessionName
-from loom.planes.conversation.search import Filter, Quest, Ranked, Ranking
+from loom.planes.conversation.search import Filter, Quest, Ranking
 from loom.planes.conversation.store import Session, Turn
 from loom.planes.leg import Leg, Question, Section
-from loom.retrieval.fuse import MEANING
+from loom.retrieval.fuse import MEANING, Fused
 from loom.storage.indexes import TextQuery, Vector
 from loom.storage.interface import Transaction
 
@@ -191,14 +191,12 @@ def hits(tx: Transaction, ranking: Ranking, top_k: int, show: Show) -> list[Hit]
     return found
 
 
-def hit(
-    one: Ranked, where: tuple[Session, Turn], near: Sequence[Turn], query: TextQuery, how: tuple[Show, Room]
-) -> Hit:
+def hit(one: Fused, where: tuple[Session, Turn], near: Sequence[Turn], query: TextQuery, how: tuple[Show, Room]) -> Hit:
     """One hit as it is shown."""
     session, turn = where
     show, room = how
     text, truncated = (None, False) if show.bodies == "none" else room.text_of(turn, query, show.bodies)
-    meaning = one.fused.components.get(MEANING)
+    meaning = one.components.get(MEANING)
     similarity = None if meaning is None or meaning.raw is None else round(meaning.raw, 4)
     return Hit(
         turn_id=rules.turn_id_of(turn.item_id),
@@ -237,13 +235,12 @@ def beside(turns: Collection[Turn], bodies: str) -> list[Neighbour]:
     ]
 
 
-def components(one: Ranked) -> dict[str, float | None]:
+def components(one: Fused) -> dict[str, float | None]:
     """Where a hit's rank comes from: shares of the legs and of its neighbours, which sum to it."""
     numbers: dict[str, float | None] = {}
-    for leg, part in sorted(one.fused.components.items()):
+    for leg, part in sorted(one.components.items()):
         numbers[f"{leg}_raw"] = part.raw
-        numbers[f"{leg}_share"] = part.normalised * part.weight / search.WHOLE
-    numbers[f"{search.NEIGHBOURS}_share"] = one.score - one.own / search.WHOLE
+        numbers[f"{leg}_share"] = part.normalised * part.weight
     return {name: None if number is None else round(number, 6) for name, number in numbers.items()}
 
 

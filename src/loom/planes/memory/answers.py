@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from loom.access.caller import ReadScope
-from loom.ledger.indexing import text_of
+from loom.ledger.indexing import words_of
 from loom.ledger.rules import Item
 from loom.ops.fields import (
     EMBEDDER,
@@ -141,7 +141,7 @@ def judged(tx: Transaction, quest: Quest, page: Page, ranking: Ranking) -> list[
         item = items[fused.item_id]
         part = fused.components.get(MEANING)
         cosine = None if part is None else part.raw
-        text = text_of(item)[:JUDGED_CHARACTERS_MAX]
+        text = words_of(item)[:JUDGED_CHARACTERS_MAX]
         facts = calibrate.evidence(ranking.query, text, cosine, quest.random_cosine)
         found.append(Judged(item, fused, facts, calibrate.calibrated(facts)))
     return found
