@@ -29,6 +29,7 @@ from loom.models import sources
 from loom.models.hashing import HashingEmbedder
 from loom.models.interface import Embedder
 from loom.models.onnx import OnnxEmbedder
+from loom.models.reranker import OnnxReranker, installed_reranker
 from loom.ops.dispatch import Dispatcher
 from loom.ops.ratelimit import PerMinute, RateLimit, SharedPerMinute
 from loom.ops.registry import Registry
@@ -99,6 +100,8 @@ class App:
         self.worker.stop()
         self.pool.shutdown(wait=True, cancel_futures=True)
         self.embedder.close()
+        if self.dispatcher.reranker is not None:
+            self.dispatcher.reranker.close()
         try:
             self.database.close()
         except StoreError as error:
@@ -156,13 +159,27 @@ def embedder(settings: Settings) -> Embedder:
         raise StoreError(str(error)) from error
 
 
+def reranker(settings: Settings) -> OnnxReranker | None:
+    """The reranker that comes with the built-in embedder; not loaded before a search asks for it.
+
+    Without its files `quality` ranks as `balanced` does, so they are not demanded.
+    """
+    if settings.embedder != "builtin":
+        return None
+    try:
+        return OnnxReranker(installed_reranker())
+    except sources.SourceUnusable as error:
+        log.warning("%s", error)
+        return None
+
+
 def build(settings: Settings) -> App:
     """A server on the store of `settings.home`; not started.
 
     Raises:
         StoreError: the store or the model's files cannot be used.
     """
-    store, model = database(settings), embedder(settings)
+    store, model, reader = database(settings), embedder(settings), reranker(settings)
     bench = Bench(store, model, clock_us, settings.tombstone_days)
     late = LateQueue(bench, {name: handler for part in (*PLANES, system) for name, handler in part.LATE.items()})
     sweeps = [sweep for part in (*PLANES, system) for sweep in part.SWEEPS]
@@ -181,6 +198,7 @@ def build(settings: Settings) -> App:
         pool=pool,
         limits=limits(settings),
         wake=store.share_wakes(worker.wake),
+        reranker=reader,
     )
     authenticator = Authenticator(
         store,

@@ -10,6 +10,7 @@ from typing import Any
 from loom.access.caller import Caller, Install, ReadScope, Transport
 from loom.errors import Conflict, Denied, LoomError, Rejected, Unavailable
 from loom.models.interface import Embedder
+from loom.models.reranker import Reranker
 from loom.ops import idempotency, identity, invalid, text_checks
 from loom.ops.idempotency import Attempt
 from loom.ops.ratelimit import RateLimit
@@ -41,6 +42,7 @@ class Dispatcher:
         pool: handed to `prepare` steps.
         limits: the install's bounds.
         wake: told the org of every write, so that a worker looks for jobs at once.
+        reranker: handed to `prepare` steps; None where there is none.
     """
 
     registry: Registry
@@ -54,6 +56,7 @@ class Dispatcher:
     pool: Executor
     limits: Limits
     wake: Callable[[str], None]
+    reranker: Reranker | None = None
 
     def call(self, name: str, caller: Caller, transport: Transport, args: Mapping[str, Any]) -> dict[str, Any]:
         """Run operation `name` for `caller` and return its answer as JSON data.
@@ -139,6 +142,7 @@ class Dispatcher:
             later=self.later,
             plane_orgs=self.install.plane_orgs if caller.tokenless else {},
             may_lag=op.may_lag,
+            reranker=self.reranker,
         )
 
 

@@ -14,6 +14,7 @@ from loom.access.caller import Caller, ReadScope, Role
 from loom.canonical import Json
 from loom.errors import LoomError
 from loom.models.interface import Embedder
+from loom.models.reranker import Reranker
 from loom.storage.interface import Database, Transaction
 
 NONE = "-"
@@ -134,6 +135,7 @@ class Prepare:
         later: flushed by a read that shows what earlier calls queued.
         plane_orgs: the planes that keep an org of their own for this caller.
         may_lag: whether the op's reads may be a moment behind.
+        reranker: reads a question and a text together; None where there is none. Never called inside a transaction.
     """
 
     caller: Caller
@@ -146,6 +148,7 @@ class Prepare:
     later: Later
     plane_orgs: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     may_lag: bool = False
+    reranker: Reranker | None = None
 
     def org_of(self, plane: str, org: str) -> str:
         """The org in which a call of this caller to a plane's own operations works, where `org` is the request's."""

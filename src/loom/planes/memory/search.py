@@ -1,7 +1,8 @@
 """Ranks the memories that a reader may see. The indexes propose, the rows decide, the legs are joined."""
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Final
 
 from loom.ledger.indexing import MEMORY_SHELF
@@ -9,7 +10,7 @@ from loom.planes.memory import neighbours, select
 from loom.planes.memory.select import Filter, Seen
 from loom.retrieval import dates, tokens
 from loom.retrieval.dates import Interval
-from loom.retrieval.fuse import MEANING, TIME, WORDS, Fused, fuse
+from loom.retrieval.fuse import MEANING, READING, TIME, WORDS, Fused, fuse
 from loom.retrieval.lending import Beside, asks_what_was_answered, lent, lowered
 from loom.retrieval.recipes import Recipe
 from loom.storage.indexes import Scored, Shelf, TextQuery, Vector
@@ -40,6 +41,7 @@ class Quest:
         random_cosine: the median cosine of unrelated texts in that space.
         recipe: how to rank.
         pool: how many candidates each leg brings from each namespace; the same for every page of one search.
+        read_again: what a cross-encoder says of the best candidates, by item id; see `rereading`.
     """
 
     where: Filter
@@ -49,6 +51,7 @@ class Quest:
     random_cosine: float
     recipe: Recipe
     pool: int
+    read_again: Mapping[int, float] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +118,8 @@ def ranked(tx: Transaction, quest: Quest) -> Ranking:
         legs[MEANING] = meaning
     if intervals:
         legs[TIME] = dates.time_scores(intervals, [(item_id, (one.at,)) for item_id, one in items.items()])
+    if quest.read_again:
+        legs[READING] = [Scored(item_id, score) for item_id, score in quest.read_again.items() if item_id in items]
     floors = {WORDS: 0.0, MEANING: quest.random_cosine, TIME: 0.0}
     order = [one for one in fuse(legs, quest.recipe.weights, floors) if one.item_id in items]
     if beside:
