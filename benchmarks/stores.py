@@ -31,7 +31,8 @@ RARITY_MIN = 1e-6
 
 TIMEOUT_S = 3_600.0
 AT_ONCE = 128
-DOCUMENTS = ("scifact", "xquad/en", "xquad/de", "xquad/zh", "cosqa-dev")
+TALKS = ("locomo-dev", "beam-100k-dev")
+DOCUMENTS = ("xquad/en", "cosqa-dev")
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,11 @@ NOTHING_LIKELY: Final = "no hit is likely to answer"
 CANDIDATES_MAX: Final = 200
 """More candidates than this say nothing more: each leg brings a hundred of however many there are."""
 
+SMALL: Final = 5
+FLAGGED_MORE: Final = 9.0
+"""Among five candidates or fewer a hit is flagged under ten times the probability, and an answer doubted under
+twice: there what is right stands out, and little is lost."""
+
 _LOGIT_MAX: Final = 30.0
 
 
@@ -179,24 +184,26 @@ def calibrated(facts: Evidence) -> Calibrated:
     table = WORDS_ONLY if facts.nearness is None else WITH_MEANING
     count = max(1, min(CANDIDATES_MAX, facts.candidates))
     many, few, covered = log(count), 1.0 / count, facts.coverage
-    # More of what speaks for a hit never counts against it, whatever was fitted.
-    by_nearness = max(
-        0.0,
-        table.nearness + table.nearness_coverage * covered + table.nearness_many * many + table.nearness_few * few,
+    by_nearness = (
+        table.nearness + table.nearness_coverage * covered + table.nearness_many * many + table.nearness_few * few
     )
-    by_coverage = max(0.0, table.coverage + table.coverage_many * many + table.coverage_few * few)
+    by_coverage = table.coverage + table.coverage_many * many + table.coverage_few * few
+    # A better score raises `words` and `words_lead` alike, and never counts against a hit.
+    by_words = max(-table.words_lead, table.words + table.words_many * many)
     logit = (
         table.bias
         + by_nearness * (facts.nearness or 0.0)
         + by_coverage * covered
-        + max(0.0, table.lead + table.lead_many * many) * facts.lead
-        + max(0.0, table.words + table.words_many * many) * facts.words
-        + max(0.0, table.words_lead) * facts.words_lead
+        + (table.lead + table.lead_many * many) * facts.lead
+        + by_words * facts.words
+        + table.words_lead * facts.words_lead
         + table.many * many
         + table.few * few
     )
     probability = 1.0 / (1.0 + exp(-max(-_LOGIT_MAX, min(_LOGIT_MAX, logit))))
-    return Calibrated(probability, probability < table.flagged_under, probability < table.abstain_under)
+    share = min(1.0, SMALL / count)
+    flagged_under = table.flagged_under * (1.0 + FLAGGED_MORE * share * share)
+    return Calibrated(probability, probability < flagged_under, probability < table.abstain_under * (1.0 + share))
 
 
 def confidence(hits: Sequence[Calibrated]) -> Confidence:
