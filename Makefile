@@ -6,7 +6,9 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 CONTRACT ?= ../shared/contract
 DATA ?= ../shared/data
+WORKERS ?= 2
 BIN := .venv/bin
+PYTEST := $(BIN)/pytest -n $(WORKERS) --dist worksteal
 SOURCES := src tests benchmarks docs .ci
 
 .PHONY: run check static quick test slow clients wheel bench-quality bench-speed docs clean
@@ -23,12 +25,12 @@ static: .venv/.checks
 	$(BIN)/lint-imports
 
 quick: .venv/.checks
-	$(BIN)/pytest -m "not slow and not clients"
+	$(PYTEST) -m "not slow and not clients"
 
 test: check slow clients wheel
 
 slow: .venv/.checks
-	CONTRACT=$(abspath $(CONTRACT)) $(BIN)/pytest -m "slow and not clients"
+	CONTRACT=$(abspath $(CONTRACT)) $(PYTEST) -m "slow and not clients"
 
 clients: .venv/.checks
 	$(BIN)/python tests/mcp_clients/setup.py

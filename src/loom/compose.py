@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -40,6 +41,7 @@ from loom.storage.migrate import from_package
 from loom.storage.postgres import opened as opened_postgres
 from loom.storage.postgres import opened_trial
 from loom.storage.sqlite import SqliteDatabase, SqliteSettings
+from loom.storage.sqlite import backup as sqlite_backup
 
 STORE_FOLDER = "store"
 POSTGRES_FOLDER = "postgres"
@@ -54,8 +56,17 @@ PLANES = (memory, profile, knowledge, conversation, tracker, code)
 LIBRARY = code.Library(knowledge.keep_text, knowledge.forget_text)
 """A repository's documents are kept with the others of its namespace."""
 
-PURGES = (conversation.purge_namespace, knowledge.purge_namespace, tracker.purge_namespace, code.purge_namespace)
+PURGES = (
+    profile.purge_namespace,
+    conversation.purge_namespace,
+    knowledge.purge_namespace,
+    tracker.purge_namespace,
+    code.purge_namespace,
+)
 """What namespace.delete has the planes do that keep rows of their own."""
+
+CARGOS = (memory.CARGO, profile.CARGO, conversation.CARGO, knowledge.CARGO, tracker.CARGO, code.CARGO)
+"""What store.export and store.import move, beside the namespaces themselves."""
 
 log = logging.getLogger(__name__)
 
@@ -95,6 +106,14 @@ class App:
         self.worker.start()
         stop.wait()
 
+    def settle(self, show: Callable[[int], None] | None) -> int:
+        """Do what is due of later work here and now, telling `show` how many jobs are left; None does nothing.
+
+        Returns:
+            how many jobs are left: they failed, or are not due yet.
+        """
+        return self.worker.settle(show)
+
     def close(self) -> None:
         """Finish what is under way and close the store. One that does not close in time is logged."""
         self.worker.stop()
@@ -111,7 +130,9 @@ class App:
 def registry() -> Registry:
     """Every operation, without a store."""
     every = [op for plane in PLANES if plane is not code for op in plane.OPS] + list(code.ops(LIBRARY))
-    return system.registry([*every, *federation.ops([plane.LEG for plane in PLANES if plane.LEG is not None])], PURGES)
+    return system.registry(
+        [*every, *federation.ops([plane.LEG for plane in PLANES if plane.LEG is not None])], PURGES, CARGOS
+    )
 
 
 def database(settings: Settings) -> Database:
@@ -142,6 +163,26 @@ def _database(settings: Settings) -> Database:
         migrations,
         SqliteSettings(synchronous=settings.synchronous, vector_cache_bytes_max=settings.vector_cache_mb * MEBIBYTE),
     )
+
+
+def backup(settings: Settings, target: Path, show: sqlite_backup.Show) -> dict[str, int]:
+    """Copy the embedded store to a folder, while servers use it; each file with its bytes.
+
+    Raises:
+        StoreError: it cannot be read, or the folder not be written.
+    """
+    copied = sqlite_backup.backup(settings.home / STORE_FOLDER, target, show)
+    return {one.name: one.byte_count for one in copied}
+
+
+def restore(settings: Settings, source: Path, show: sqlite_backup.Show) -> dict[str, int]:
+    """Make the embedded store of a backup; each file with its bytes.
+
+    Raises:
+        StoreError: there is a store already, or the backup is none or damaged.
+    """
+    copied = sqlite_backup.restore(source, settings.home / STORE_FOLDER, from_package("loom"), show)
+    return {one.name: one.byte_count for one in copied}
 
 
 def embedder(settings: Settings) -> Embedder:
@@ -214,7 +255,14 @@ def jobs(settings: Settings) -> dict[str, Handler]:
     """What the worker does, by the kind of job."""
     closed = (*code.SYSTEM_FOLDERS, settings.home.resolve())
     yard = code.Yard(settings.home / CODE_FOLDER, git_environment(), closed=closed)
-    return {**embedding.JOBS, **conversation.JOBS, **knowledge.JOBS, **tracker.JOBS, **code.jobs(yard, LIBRARY)}
+    return {
+        **embedding.JOBS,
+        **profile.jobs(profile.KeyedBuilder()),
+        **conversation.JOBS,
+        **knowledge.JOBS,
+        **tracker.JOBS,
+        **code.jobs(yard, LIBRARY),
+    }
 
 
 def install(settings: Settings) -> Install:

@@ -6,9 +6,11 @@ from fakes import Core, CoreOf
 from loom import federation
 from loom.ledger import embedding
 from loom.planes import memory, profile
+from loom.system import transfer
 
 
 @pytest.fixture
 def core(core_of: CoreOf) -> Core:
-    ops = [*memory.OPS, *profile.OPS, *federation.ops([memory.LEG, profile.LEG])]
+    planes = [*memory.OPS, *profile.OPS, *transfer.ops([memory.CARGO])]
+    ops = [*planes, *federation.ops([memory.LEG, profile.LEG])]
     return core_of(ops, embedding.JOBS, profile.LATE)

@@ -40,7 +40,7 @@ def test_one_hash_and_length_over_every_operation(core: Core, value: str) -> Non
     for answer in (replaced, appended, again, got, *listed, history[0]):
         assert (answer["content_sha256"], answer["value_length"]) == wanted
     assert history[1]["content_sha256"] == written["content_sha256"] == sha(value + "XX")
-    exported = json.dumps(core.call("memory.export"))
+    exported = json.dumps(core.call("store.export"))
     assert wanted[0] in exported
     assert core.call("memory.set", memory_key="m", value={"z": value, "a": [1, 2.5, None]})["content_sha256"] == sha(
         {"a": [1, 2.5, None], "z": value}

@@ -1,6 +1,6 @@
 """A small server for the command line: the notes of `edge_kit`, a transfer and tokens, all in memory."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Annotated, Any
@@ -33,6 +33,7 @@ class ExportAnswer(Answer):
     lines: Annotated[list[Line], Field(description="The lines.")]
     next_cursor: Annotated[str, Field(description="Where to go on; empty at the end.")]
     total: Annotated[int, Field(description="Lines in all.")]
+    plane_orgs: Annotated[dict[str, str], Field(description="Orgs of planes; none here.")] = Field(default_factory=dict)
 
 
 class ImportRequest(ServerRequest):
@@ -98,9 +99,9 @@ class SmallServer(ModuleType):
         self.all = Registry(
             (
                 *self.kit.registry,
-                Op("memory.export", "Read all.", ExportRequest, ExportAnswer, Role.ADMIN, Kind.READ,
+                Op("store.export", "Read all.", ExportRequest, ExportAnswer, Role.ADMIN, Kind.READ,
                    self.store.export, ops),
-                Op("memory.import", "Keep all.", ImportRequest, ImportAnswer, Role.ADMIN, Kind.WRITE,
+                Op("store.import", "Keep all.", ImportRequest, ImportAnswer, Role.ADMIN, Kind.WRITE,
                    self.store.import_, {"lines": []}),
                 Op("token.list", "Show tokens.", ServerRequest, TokensAnswer, Role.ADMIN, Kind.READ,
                    self.store.list_tokens, ops),
@@ -131,6 +132,10 @@ class SmallApp:
         return self.server.kit.lifecycle
 
     def start(self) -> None: ...
+
+    def settle(self, show: Callable[[int], None] | None) -> int:
+        del show
+        return 0
 
     def close(self) -> None:
         self.server.closed += 1

@@ -35,6 +35,8 @@ def test_a_namespace_is_made_shown_and_described(core: Core) -> None:
         "description": "x",
         "created_at": "2026-03-01T12:00:00Z",
         "last_version": 0,
+        "repository": "",
+        "tracker": "",
     }
     changed = core.call("namespace.update", name="feature/x ü", description="y")
     assert changed == made | {"description": "y"}

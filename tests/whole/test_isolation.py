@@ -164,7 +164,7 @@ def reads(world: World, reach: Reach) -> Iterator[tuple[str, dict[str, Any]]]:
     for memory_id in world.ids[:: len(world.ids) // 6]:
         yield "memory.history", {**who, "namespace": "n1", "memory_id": memory_id}
     yield from itertools.chain.from_iterable(plane_reads(who, namespace) for namespace in NAMESPACES)
-    yield "memory.export", {**who, "namespace": "n1"}
+    yield "store.export", {**who, "namespace": "n1"}
     yield "namespace.list", who
 
 

@@ -1,7 +1,7 @@
 """Namespaces: named parts of an org, each of one kind, made when first written to."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
@@ -31,6 +31,12 @@ WHERE org = :org AND (:kind = '' OR kind = :kind) AND (:every = 1 OR name IN (:n
 ORDER BY last_version DESC, name LIMIT :most
 """
 
+AFTER = """
+SELECT name, kind, description, created_at, last_version FROM namespace
+WHERE org = :org AND (:every = 1 OR name IN (:names)) AND name > :after
+ORDER BY name LIMIT :most
+"""
+
 CREATE = """
 INSERT INTO namespace (org, name, kind, description, created_at, last_version)
 VALUES (:org, :name, :kind, :description, :created_at, 0)
@@ -47,6 +53,8 @@ ON CONFLICT (org, name) DO UPDATE SET repository = excluded.repository, tracker 
 """
 
 BOUND = "SELECT name, repository, tracker FROM namespace_binding WHERE org = :org AND name = :name"
+
+BOUND_OF = "SELECT name, repository, tracker FROM namespace_binding WHERE org = :org AND name IN (:names)"
 
 OF_REPOSITORY = """
 SELECT namespace.name FROM namespace_binding
@@ -123,6 +131,12 @@ def listed(
     return [_namespace(row) for row in tx.rows(LIST, kind=kind, every=int(reached is None), names=names, most=most)]
 
 
+def after(tx: Transaction, reached: Collection[str] | None, name: str, most: int) -> Sequence[Namespace]:
+    """The next namespaces by name, after this one, of those that the caller reaches; at most `most`."""
+    names = list(reached or ("",))
+    return [_namespace(row) for row in tx.rows(AFTER, every=int(reached is None), names=names, after=name, most=most)]
+
+
 @dataclass(frozen=True, slots=True)
 class FanOut:
     """Which namespaces a search reads: the named one first. `skipped` did not fit."""
@@ -179,9 +193,13 @@ def unbind(tx: Transaction, name: str) -> None:
 def binding(tx: Transaction, name: str) -> Binding | None:
     """What the namespace is bound to, or None."""
     row = tx.row(BOUND, name=name)
-    if row is None:
-        return None
-    return Binding(cast("str", row["name"]), cast("str", row["repository"]), cast("str", row["tracker"]))
+    return None if row is None else _binding(row)
+
+
+def bindings(tx: Transaction, names: Collection[str]) -> Mapping[str, Binding]:
+    """What these namespaces are bound to, by name."""
+    rows = tx.rows(BOUND_OF, names=list(names)) if names else ()
+    return {one.name: one for one in map(_binding, rows)}
 
 
 def code_scope(tx: Transaction, name: str) -> Binding | None:
@@ -194,6 +212,10 @@ def of_repository(tx: Transaction, repository: str, kind: str, most: int = LISTE
     """Namespaces of a kind that are bound to a repository, the last written first."""
     rows = tx.rows(OF_REPOSITORY, repository=repository_key(repository), kind=kind, most=most)
     return [cast("str", row["name"]) for row in rows]
+
+
+def _binding(row: Row) -> Binding:
+    return Binding(cast("str", row["name"]), cast("str", row["repository"]), cast("str", row["tracker"]))
 
 
 def _namespace(row: Row) -> Namespace:

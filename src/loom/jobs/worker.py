@@ -130,14 +130,38 @@ class Worker:
         """Do the org's due jobs; how many were tried."""
         tried = 0
         for _ in range(ROUNDS_MAX):
-            jobs = () if self._stopping else self._taken(org)
-            if not jobs:
+            count = self._round(org)
+            if not count:
                 return tried
-            tried += len(jobs)
-            for kind, group in groupby(sorted(jobs, key=_batch), key=_batch):
-                self._do(org, kind[0], list(group))
+            tried += count
         self.wake(org)
         return tried
+
+    def settle(self, show: Callable[[int], None] | None) -> int:
+        """Do the jobs of every org that are due, in this thread; how many are left, because they failed or are not due.
+
+        Args:
+            show: told how many are left after each taking; None to do none and count them.
+        """
+        left = 0
+        for org in self._bench.database.orgs():
+            waiting = self._waiting(org)
+            while show is not None and waiting and self._round(org):
+                waiting = self._waiting(org)
+                show(left + waiting)
+            left += waiting
+        return left
+
+    def _waiting(self, org: str) -> int:
+        with self._bench.database.transaction(org, write=False) as tx:
+            return outbox.waiting(tx)
+
+    def _round(self, org: str) -> int:
+        """Take some of the org's due jobs and do them; how many there were."""
+        jobs = () if self._stopping else self._taken(org)
+        for kind, group in groupby(sorted(jobs, key=_batch), key=_batch):
+            self._do(org, kind[0], list(group))
+        return len(jobs)
 
     def sweep(self, org: str) -> None:
         """Run every sweep on the org."""

@@ -30,12 +30,13 @@ def shelf_of(item: Item) -> Shelf:
 
 
 def indexed(item: Item | None) -> bool:
-    """Whether search may find the item: live, with a value, and not of high sensitivity."""
+    """Whether search may find the item: live, with a value, not of high sensitivity, and not built from others."""
     return (
         item is not None
         and item.status == LIVE
         and item.head.value_text is not None
         and item.head.attributes.sensitivity == NORMAL
+        and not item.is_derived
     )
 
 

@@ -9,6 +9,12 @@ from loom.errors import Denied, KindConflict, Locked, PinnedConflict, Rejected, 
 PROFILE = "profile"
 """The memory type of a profile section."""
 
+DERIVED = "structured_profile"
+"""The memory type of a row that is built from its user's other rows."""
+
+DERIVED_KEY = "loom/structured-profile"
+"""Its key; nothing else is written under it."""
+
 LIVE, TOMBSTONED, REDACTED, SUPERSEDED = "live", "tombstoned", "redacted", "superseded"
 NORMAL, HIGH = "normal", "high"
 UNLOCKED, NO_DELETE, READ_ONLY = "", "no_delete", "read_only"
@@ -120,6 +126,11 @@ class Item:
         """Whether it is a profile section."""
         return self.head.attributes.memory_type == PROFILE
 
+    @property
+    def is_derived(self) -> bool:
+        """Whether it is built from other rows, and not written by anybody."""
+        return self.head.attributes.memory_type == DERIVED
+
 
 def memory_id_of(item_id: int) -> str:
     """A row's id as callers see it: `mem_` and 16 hex digits."""
@@ -199,6 +210,16 @@ def check_kind(item: Item | None, now_us: int, *, section: bool) -> None:
     if section:
         raise KindConflict("label: a memory that is not a profile section has this key; choose another label")
     raise KindConflict("memory_key: a profile section has this key; write it with profile.set or memory.update")
+
+
+def check_own_words(memory_key: str, memory_type: str, field: str = "memory_key") -> None:
+    """Rejected when a caller would write a row that is built from others."""
+    if memory_key == DERIVED_KEY:
+        raise Rejected(
+            f"{field}: {DERIVED_KEY} is the structured profile's, which is built; choose another", field=field
+        )
+    if memory_type == DERIVED:
+        raise Rejected(f"memory_type: {DERIVED} is built, not written; choose another", field="memory_type")
 
 
 def check_reach(item: Item | None, reader: Reader) -> None:

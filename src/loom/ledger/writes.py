@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 from loom.access import namespaces
-from loom.ledger import indexing, store
+from loom.ledger import derived, indexing, store
 from loom.ledger.indexing import Embedded
 from loom.ledger.rules import (
     DELETED_VERSION_TRACE,
@@ -107,6 +107,7 @@ def write(
     )
     _add_head(tx, current, item)
     indexing.update(tx, current, item, embedded)
+    derived.changed(tx, current, item, number)
     return item
 
 
@@ -118,6 +119,7 @@ def tombstone(tx: Transaction, item: Item, source_trace: str, run_id: str = "-")
     ended = replace(item, head=head, status=TOMBSTONED, expires_at=None, ended_at=number // 1000)
     _add_head(tx, item, ended)
     indexing.update(tx, item, ended, None)
+    derived.changed(tx, item, ended, number)
     return ended
 
 
@@ -144,6 +146,7 @@ def delete_version(tx: Transaction, item: Item, number: int) -> Item:
             after = replace(item, head=head, status=LIVE, expires_at=expires_at, ended_at=None)
         _put_item(tx, after)
         indexing.update(tx, item, after, None)
+    _left_derived(tx, item, after)
     indexing.scrub(tx, item)
     return after
 
@@ -158,6 +161,7 @@ def redact(tx: Transaction, item: Item) -> Item:
     after = replace(item, head=head, status=REDACTED, expires_at=None, ended_at=None)
     _put_item(tx, after)
     indexing.update(tx, item, after, None)
+    _left_derived(tx, item, after)
     indexing.scrub(tx, item)
     return after
 
@@ -181,6 +185,8 @@ def purge(tx: Transaction, item: Item) -> None:
     indexing.forget(tx, item)
     tx.send(PURGE_VERSIONS, item_id=item.item_id)
     tx.send(PURGE_ITEM, item_id=item.item_id)
+    _left_derived(tx, item, None)
+    derived.forget(tx, item)
     indexing.scrub(tx, item)
 
 
@@ -209,6 +215,23 @@ def insert_item(tx: Transaction, before: Item | None, item: Item) -> None:
     _put_item(tx, item)
     namespaces.touch(tx, item.place.namespace, item.head.version)
     indexing.update(tx, before, item, None)
+    derived.changed(tx, before, item, tx.stamp())
+
+
+def _left_derived(tx: Transaction, item: Item, after: Item | None) -> None:
+    """Take what was erased of an item out of the row that is built from it, in the same transaction."""
+    if item.is_derived:
+        return
+    # A build that is about to be written waits for this transaction, or this one for it.
+    derived.hold(tx, item.place.namespace, item.place.user_id)
+    if after is not None:
+        derived.changed(tx, item, after, tx.stamp())
+    found = derived.tainted(tx, item)
+    if found is None:
+        return
+    if found.rest is not None:
+        write(tx, found.item, (found.item.place, found.item.memory_key), found.rest)
+    derived.erase(tx, found, item)
 
 
 def _add_head(tx: Transaction, current: Item | None, item: Item) -> None:

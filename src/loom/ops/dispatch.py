@@ -89,7 +89,7 @@ class Dispatcher:
             raise Denied(f"{op.name} needs the {op.role.word} role")
         if not caller.tokenless:
             self.rate_limit.take(caller.principal, op.kind)
-        text_checks.check(args)
+        text_checks.check(args, op.takes.DEPTH_MAX)
         known = identity.filled(op, caller, transport, self.install, args)
         request: Request = invalid.parsed(op.takes, known, "request")
         scope = identity.scope_of(op, caller, known)

@@ -35,7 +35,8 @@ def iso(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def _with_zone(value: object) -> object:
+def with_zone(value: object) -> datetime:
+    """A moment that was sent, in UTC; ValueError when it is none, or has no zone."""
     if isinstance(value, str):
         if len(value) < len("2000-01-01T00:00Z"):
             raise ValueError("wants an ISO-8601 date and time with a zone, like 2026-01-31T09:30:00Z")
@@ -55,9 +56,7 @@ def _with_zone(value: object) -> object:
 
 Instant = Annotated[
     datetime,
-    BeforeValidator(
-        _with_zone, json_schema_input_type=Annotated[str, Field(json_schema_extra={"format": "date-time"})]
-    ),
+    BeforeValidator(with_zone, json_schema_input_type=Annotated[str, Field(json_schema_extra={"format": "date-time"})]),
     PlainSerializer(iso, return_type=str, when_used="json"),
 ]
 """A moment: ISO-8601 with a zone in, UTC with `Z` out. A time without a zone is refused."""

@@ -15,6 +15,7 @@ from loom.canonical import Json
 from loom.errors import LoomError
 from loom.models.interface import Embedder
 from loom.models.reranker import Reranker
+from loom.ops.text_checks import DEPTH_MAX
 from loom.storage.interface import Database, Transaction
 
 NONE = "-"
@@ -38,6 +39,9 @@ class Request(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+    DEPTH_MAX: ClassVar[int] = DEPTH_MAX
+    """How deep its values may be nested."""
 
     org: Annotated[Identity, Field(description="The tenant. Filled from the token, or the install's own.")]
     namespace: Annotated[Identity, Field(description="The namespace to read or write.")]

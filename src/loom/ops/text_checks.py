@@ -13,20 +13,20 @@ INTEGER_BITS_MAX = 1024
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def check(args: Mapping[str, Any]) -> None:
+def check(args: Mapping[str, Any], depth_max: int = DEPTH_MAX) -> None:
     """Walk `args` and refuse what no store or client can carry.
 
     Raises:
         InvalidText: a lone surrogate, NaN or Infinity, anywhere.
-        Rejected: a NUL character, nesting deeper than 64, or an integer of over 1,024 bits.
+        Rejected: a NUL character, nesting deeper than `depth_max`, or an integer of over 1,024 bits.
     """
     for name in args:
         _check_text(_shown(name), name)
     stack: list[tuple[str, object, int]] = [(_shown(name), value, 0) for name, value in args.items()]
     while stack:
         field, value, depth = stack.pop()
-        if depth > DEPTH_MAX:
-            raise Rejected(f"{field}: nested deeper than {DEPTH_MAX} levels", field=field)
+        if depth > depth_max:
+            raise Rejected(f"{field}: nested deeper than {depth_max} levels", field=field)
         if isinstance(value, dict):
             parts = cast("dict[object, object]", value)
             stack.extend((field, part, depth + 1) for pair in parts.items() for part in pair)

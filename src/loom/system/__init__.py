@@ -1,4 +1,4 @@
-"""The server about itself: health and capabilities, namespaces, tokens."""
+"""The server about itself: health and capabilities, namespaces, tokens, and the store as a file."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -6,16 +6,17 @@ from loom.jobs.handlers import Bench
 from loom.ops import idempotency
 from loom.ops.registry import Registry
 from loom.ops.spec import AnyOp, Later
+from loom.planes.cargo import AnyCargo
 from loom.storage.interface import SYSTEM_ORG
-from loom.system import about, namespaces, tokens
+from loom.system import about, namespaces, tokens, transfer
 from loom.system.namespaces import Purge
 
 LATE = tokens.LATE
 
 
-def operations(purges: Sequence[Purge] = ()) -> tuple[AnyOp, ...]:
-    """The system's operations; `purges` are the planes' own part of namespace.delete."""
-    return (about.HEALTH, *namespaces.ops(purges), *tokens.OPS)
+def operations(purges: Sequence[Purge] = (), cargos: Sequence[AnyCargo] = ()) -> tuple[AnyOp, ...]:
+    """The system's operations; `purges` are the planes' own part of namespace.delete, `cargos` of store.export."""
+    return (about.HEALTH, *namespaces.ops(purges), *tokens.OPS, *transfer.ops(cargos))
 
 
 OPS = operations()
@@ -34,13 +35,13 @@ def forget_answers(bench: Bench, org: str) -> None:
 SWEEPS = (forget_answers,)
 
 
-def registry(ops: Iterable[AnyOp], purges: Sequence[Purge] = ()) -> Registry:
-    """`ops` and the system's own, `ops.capabilities`, which lists them all, among them; `purges` as in `operations`."""
+def registry(ops: Iterable[AnyOp], purges: Sequence[Purge] = (), cargos: Sequence[AnyCargo] = ()) -> Registry:
+    """`ops` and the system's own, `ops.capabilities`, which lists them all, among them; the rest as in `operations`."""
 
     def every() -> Iterator[AnyOp]:
         return iter(made)
 
-    made = Registry([*ops, *operations(purges), about.capabilities(every)])
+    made = Registry([*ops, *operations(purges, cargos), about.capabilities(every)])
     return made
 
 

@@ -8,12 +8,23 @@ from pydantic import AfterValidator, Field
 
 from loom.access import namespaces
 from loom.access.caller import Caller, Role
-from loom.access.namespaces import Namespace, NamespaceKind
+from loom.access.namespaces import Binding, Namespace, NamespaceKind
 from loom.errors import Conflict, Denied, NotFound, Rejected
 from loom.ledger import writes
 from loom.ops import idempotency
 from loom.ops.fields import Instant, instant
-from loom.ops.spec import IDENTITY_LENGTH_MAX, NONE, Answer, AnyOp, Context, Kind, Op, ServerRequest
+from loom.ops.spec import (
+    IDENTITY_LENGTH_MAX,
+    NONE,
+    Answer,
+    AnyOp,
+    Context,
+    Kind,
+    Op,
+    Prepare,
+    ServerRequest,
+    prepared_as,
+)
 from loom.ops.text_checks import has_control
 from loom.planes.profile import activity
 from loom.storage.interface import Transaction
@@ -33,6 +44,18 @@ def _named(value: str) -> str:
 
 
 Name = Annotated[str, Field(min_length=1, max_length=IDENTITY_LENGTH_MAX), AfterValidator(_named)]
+
+
+def _repository(value: str) -> str:
+    if has_control(value):
+        raise ValueError("control characters are not allowed")
+    if value and not namespaces.repository_key(value):
+        raise ValueError("should be a repository's address, or its owner/name")
+    return value
+
+
+Repository = Annotated[str, Field(max_length=namespaces.REPOSITORY_LENGTH_MAX), AfterValidator(_repository)]
+Tracker = Annotated[str, Field(max_length=IDENTITY_LENGTH_MAX)]
 Description = Annotated[str, Field(max_length=DESCRIPTION_LENGTH_MAX)]
 
 
@@ -44,9 +67,38 @@ class NamespaceAnswer(Answer):
     description: Annotated[str, Field(description="What it is for, in a person's words.")]
     created_at: Annotated[Instant, Field(description="When it was made, or first written to.")]
     last_version: Annotated[int, Field(description="The version of the last write to it; 0 when there was none.")]
+    repository: Annotated[
+        str, Field(description="The repository that a code or tracker namespace stands for; empty for none.")
+    ]
+    tracker: Annotated[
+        str,
+        Field(
+            description="The tracker namespace that a code namespace asks; empty for the one of the same repository, "
+            "and where the caller does not reach it."
+        ),
+    ]
 
 
-class CreateRequest(ServerRequest):
+class BindingRequest(ServerRequest):
+    """What namespace.create and namespace.update take to bind a namespace; admins alone may."""
+
+    repository: Annotated[
+        Repository | None,
+        Field(
+            description="Bind a code or tracker namespace to this repository, an address or owner/name; empty removes "
+            "the binding, null leaves it. Admins only."
+        ),
+    ] = None
+    tracker: Annotated[
+        Tracker | None,
+        Field(
+            description="The tracker namespace that a code namespace asks about defects; empty for the one of the same "
+            "repository, null leaves it. Admins only."
+        ),
+    ] = None
+
+
+class CreateRequest(BindingRequest):
     """What namespace.create takes."""
 
     name: Annotated[Name, Field(description="The namespace, 1 to 256 characters.")]
@@ -71,11 +123,13 @@ class ListAnswer(Answer):
     ]
 
 
-class UpdateRequest(ServerRequest):
+class UpdateRequest(BindingRequest):
     """What namespace.update takes."""
 
-    name: Annotated[Name, Field(description="The namespace to describe anew.")]
-    description: Annotated[Description, Field(description="What it is for, from now on.")]
+    name: Annotated[Name, Field(description="The namespace to describe or to bind anew.")]
+    description: Annotated[
+        Description | None, Field(description="What it is for, from now on; null leaves what is said.")
+    ] = None
 
 
 class DeleteRequest(ServerRequest):
@@ -100,20 +154,79 @@ def create(ctx: Context, request: CreateRequest) -> NamespaceAnswer:
     _check_reach(ctx.caller, request.name)
     if not namespaces.create(ctx.tx, request.name, request.kind, request.description, ctx.now_us):
         raise Conflict("name: there is a namespace of this name", field="name")
+    _bind(ctx, request, request.name)
     return _shown(ctx, request.name)
 
 
 def list_namespaces(ctx: Context, request: ListRequest) -> ListAnswer:
     """Show those the caller reaches."""
     found = namespaces.listed(ctx.tx, ctx.caller.namespaces, request.kind)
-    return ListAnswer(namespaces=[_answer(space) for space in found])
+    bound = namespaces.bindings(ctx.tx, [space.name for space in found])
+    return ListAnswer(namespaces=[_answer(ctx.caller, space, bound.get(space.name)) for space in found])
 
 
 def update(ctx: Context, request: UpdateRequest) -> NamespaceAnswer:
-    """Describe anew."""
+    """Describe or bind anew."""
+    if request.description is None and request.repository is None and request.tracker is None:
+        raise Rejected("description: send description, repository or tracker", field="description")
     _check_reach(ctx.caller, request.name)
-    namespaces.describe(ctx.tx, request.name, request.description)
+    if request.description is not None:
+        namespaces.describe(ctx.tx, request.name, request.description)
+    _bind(ctx, request, request.name)
     return _shown(ctx, request.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Whether the tracker namespace that a request names is there."""
+
+    tracker: bool
+
+
+def found_tracker(prepare: Prepare, request: BindingRequest) -> Found:
+    """Look for the tracker namespace where the caller's issues are kept.
+
+    Raises:
+        Denied: the token does not reach it, or may bind nothing.
+    """
+    if request.repository is None and request.tracker is None:
+        return Found(tracker=False)
+    if prepare.caller.role < Role.ADMIN:
+        raise Denied("repository: a namespace is bound by admins only; leave repository and tracker out")
+    if not request.tracker:
+        return Found(tracker=False)
+    if not prepare.caller.reaches(request.tracker):
+        raise Denied("tracker: this token does not reach the namespace", field="tracker")
+    with prepare.read(prepare.org_of("tracker", request.org)) as tx:
+        space = namespaces.read(tx, request.tracker)
+    return Found(tracker=space is not None and space.kind == "tracker")
+
+
+def _bind(ctx: Context, request: BindingRequest, name: str) -> None:
+    """Bind the namespace as the request says.
+
+    Raises:
+        Rejected: a namespace of its kind is not bound so, or there is no such tracker namespace.
+    """
+    space = namespaces.read(ctx.tx, name)
+    if (request.repository is None and request.tracker is None) or space is None:
+        return
+    bound = namespaces.binding(ctx.tx, name)
+    repository = request.repository if request.repository is not None else bound.repository if bound else ""
+    # What goes without a repository goes with it.
+    tracker = request.tracker if request.tracker is not None else bound.tracker if bound and repository else ""
+    if repository and space.kind not in ("code", "tracker"):
+        raise Rejected(f"repository: a namespace of kind {space.kind} stands for none", field="repository")
+    if tracker and space.kind != "code":
+        raise Rejected("tracker: only a namespace of kind code asks a tracker", field="tracker")
+    if tracker and not repository:
+        raise Rejected("tracker: bind the namespace to a repository as well", field="tracker")
+    if request.tracker and not prepared_as(ctx, Found).tracker:
+        raise Rejected("tracker: there is no namespace of kind tracker of this name", field="tracker")
+    if repository:
+        namespaces.bind(ctx.tx, name, repository, tracker)
+    else:
+        namespaces.unbind(ctx.tx, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,16 +267,18 @@ def _shown(ctx: Context, name: str) -> NamespaceAnswer:
     space = namespaces.read(ctx.tx, name)
     if space is None:
         raise _missing()
-    return _answer(space)
+    return _answer(ctx.caller, space, namespaces.binding(ctx.tx, name))
 
 
-def _answer(space: Namespace) -> NamespaceAnswer:
+def _answer(caller: Caller, space: Namespace, bound: Binding | None) -> NamespaceAnswer:
     return NamespaceAnswer(
         name=space.name,
         kind=space.kind,
         description=space.description,
         created_at=instant(space.created_at),
         last_version=space.last_version,
+        repository=bound.repository if bound else "",
+        tracker=bound.tracker if bound and caller.reaches(bound.tracker) else "",
     )
 
 
@@ -175,6 +290,7 @@ CREATE = Op(
     role=Role.WRITER,
     kind=Kind.WRITE,
     run=create,
+    prepare=found_tracker,
     example={"name": "project-x", "description": "What we know about project X."},
     raises=(Conflict, Denied),
 )
@@ -192,12 +308,13 @@ LIST = Op(
 
 UPDATE = Op(
     name="namespace.update",
-    summary="Describe a namespace anew.",
+    summary="Describe a namespace anew, or bind it to the repository and the tracker that it stands for.",
     takes=UpdateRequest,
     gives=NamespaceAnswer,
     role=Role.WRITER,
     kind=Kind.IDEMPOTENT,
     run=update,
+    prepare=found_tracker,
     example={"name": "project-x", "description": "Project X, finished in May."},
     raises=(NotFound, Denied),
 )

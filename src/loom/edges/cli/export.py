@@ -1,4 +1,7 @@
-"""`loom export FILE`: every memory with its history, one JSON object a line."""
+"""`loom export FILE`: all that the store keeps, with its history, one JSON object a line.
+
+What planes keep in orgs of their own on a single user's install follows, each behind a line that names the plane.
+"""
 
 import argparse
 import json
@@ -10,7 +13,7 @@ from typing import Any
 
 from loom.edges.cli.problem import Problem
 from loom.edges.cli.shell import LoadCompose, Shell, add_common, opened
-from loom.edges.cli.transfer import LINES_MAX, progress
+from loom.edges.cli.transfer import LINES_MAX, ORG_KIND, progress
 
 Page = tuple[list[Mapping[str, Any]], int | None]
 """Lines, and how many there are in all if that is known."""
@@ -21,7 +24,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_common(parser)
     parser.add_argument("file", help="the file to write, - for standard output")
     parser.add_argument("--namespace", help="only this namespace; without it, all that you reach")
-    parser.add_argument("--org", help="the org to export")
+    parser.add_argument("--org", help="the org to export, and no other")
 
 
 def run(args: argparse.Namespace, compose: LoadCompose) -> int:
@@ -42,15 +45,40 @@ def run(args: argparse.Namespace, compose: LoadCompose) -> int:
 
 
 def pages(shell: Shell, scope: Mapping[str, object]) -> Iterator[Page]:
-    """Every page of memory.export, in order; Problem when the namespace that was named does not exist."""
-    cursor = ""
-    while True:
-        answer = shell.call("memory.export", {**scope, "limit": LINES_MAX, "cursor": cursor})
-        if not answer["lines"] and not cursor and "namespace" in scope:
+    """Every page of every org, in order; Problem when the namespace that was named does not exist."""
+    others: dict[str, str] = {}
+    done = 0
+    for lines, total, plane_orgs in org_pages(shell, scope):
+        if not lines and not done and "namespace" in scope:
             # One that exists has at least the line that describes it.
             raise Problem("there is no namespace of this name; `loom namespace list` shows them")
-        yield answer["lines"], answer.get("total")
-        cursor = answer.get("next_cursor") or ""
+        others = plane_orgs
+        done += len(lines)
+        yield lines, total
+    if "namespace" in scope or "org" in scope:
+        return
+    seen: set[str] = set()
+    for plane, org in others.items():
+        if org in seen:
+            continue
+        seen.add(org)
+        begun, before = False, done
+        for lines, total, _ in org_pages(shell, {**scope, "org": org}):
+            head = [] if begun or not lines else [{"kind": ORG_KIND, "plane": plane}]
+            begun = begun or bool(lines)
+            done += len(head) + len(lines)
+            yield [*head, *lines], before + total
+
+
+def org_pages(
+    shell: Shell, scope: Mapping[str, object]
+) -> Iterator[tuple[list[Mapping[str, Any]], int, dict[str, str]]]:
+    """Every page of store.export for one org: its lines, how many rows there are in all, and planes' own orgs."""
+    cursor = ""
+    while True:
+        answer = shell.call("store.export", {**scope, "limit": LINES_MAX, "cursor": cursor})
+        yield answer["lines"], int(answer["total"]), answer["plane_orgs"]
+        cursor = answer["next_cursor"]
         if not cursor:
             return
 

@@ -14,6 +14,9 @@ from loom.ops.spec import IDENTITY_FIELDS, NONE, AnyOp
 FILE_LENGTH_MAX = 64 * 1024 * 1024
 TRUE_WORDS = ("true", "yes", "1")
 FALSE_WORDS = ("false", "no", "0")
+COMMAND_FLAGS = frozenset({"url", "json", "args", "help"})
+"""Flags of `loom call` itself, which no field's flag may take."""
+
 ANYTHING = frozenset({"any"})
 BOOLEAN = frozenset({"boolean"})
 
@@ -28,7 +31,8 @@ def add_flags(parser: argparse.ArgumentParser, op: AnyOp) -> None:
         kinds = kinds_of(part, whole.get("$defs", {}))
         default = f" (default {json.dumps(part['default'], ensure_ascii=False)})" if part.get("default") else ""
         said = part.get("description", "") + (" (required)" if name in required else default)
-        for flag in dict.fromkeys((flag_of(name), "--" + name)):
+        spelled = (flag_of(name),) if name in COMMAND_FLAGS else (flag_of(name), "--" + name)
+        for flag in dict.fromkeys(spelled):
             parser.add_argument(
                 flag,
                 dest="field_" + name,
@@ -41,8 +45,8 @@ def add_flags(parser: argparse.ArgumentParser, op: AnyOp) -> None:
 
 
 def flag_of(name: str) -> str:
-    """A field's flag: `--memory-key` for `memory_key`."""
-    return "--" + name.replace("_", "-")
+    """A field's flag: `--memory-key` for `memory_key`, and `--field-url` where the command has a flag of its own."""
+    return ("--field-" if name in COMMAND_FLAGS else "--") + name.replace("_", "-")
 
 
 def arguments(op: AnyOp, given: argparse.Namespace) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from rich.progress import Progress, TaskID
 from loom.edges.cli.output import show_json
 from loom.edges.cli.printable import printable
 from loom.edges.cli.problem import FAILED, MISUSED, Problem
+from loom.edges.cli.settling import add_later, settle
 from loom.edges.cli.shell import LoadCompose, Shell, add_common, opened
 from loom.edges.cli.transfer import progress
 from loom.errors import LoomError
@@ -66,6 +67,7 @@ def parts(parser: argparse.ArgumentParser) -> Sequence[argparse.ArgumentParser]:
     adding.add_argument(
         "--uri", help="begin uris with this instead of the folder's own path; of a single file, all of it"
     )
+    add_later(adding)
     add_common(adding)
     return (adding,)
 
@@ -79,11 +81,15 @@ def run(args: argparse.Namespace, compose: LoadCompose) -> int:
     where = {name: value for name, value in given.items() if value is not None}
     more = {"title": args.title or "", **({"tags": args.tag} if args.tag else {})}
     outcome = Outcome()
-    with opened(compose, args.url) as shell, progress() as bar:
-        sizes = sum(source.path.stat().st_size for source in found)
-        task = bar.add_task("adding", total=max(1, sizes))
-        for source in found:
-            _add(shell, source, (where, more), outcome, (bar, task))
+    with opened(compose, args.url) as shell:
+        with progress() as bar:
+            sizes = sum(source.path.stat().st_size for source in found)
+            task = bar.add_task("adding", total=max(1, sizes))
+            for source in found:
+                _add(shell, source, (where, more), outcome, (bar, task))
+        left = settle(shell, later=args.later)
+        if shell.settle is not None:
+            outcome.pending = min(outcome.pending, left)
     _report(outcome, as_json=args.json)
     return FAILED if outcome.refused else 0
 

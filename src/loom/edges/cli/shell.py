@@ -23,6 +23,9 @@ from loom.ops.dispatch import Dispatcher
 from loom.ops.registry import Registry
 from loom.storage.interface import StoreError
 
+Show = Callable[[str, int, int], None]
+"""Told what is worked on, how many bytes are done, and how many there are."""
+
 
 class App(Protocol):
     """A built server, as the command line uses it."""
@@ -50,6 +53,10 @@ class App(Protocol):
         """Do later work alone until `stop` is set."""
         ...
 
+    def settle(self, show: Callable[[int], None] | None) -> int:
+        """Do what is due of later work, telling `show` how many jobs are left; None does nothing. How many are left."""
+        ...
+
     def close(self) -> None:
         """Finish background work and close the store."""
         ...
@@ -64,6 +71,14 @@ class Compose(Protocol):
 
     def registry(self) -> Registry:
         """Every operation, without a store."""
+        ...
+
+    def backup(self, settings: Settings, target: Path, show: Show) -> dict[str, int]:
+        """Copy the embedded store to a folder; each file with its bytes. StoreError when it cannot be."""
+        ...
+
+    def restore(self, settings: Settings, source: Path, show: Show) -> dict[str, int]:
+        """Make the embedded store of a backup; each file with its bytes. StoreError when it cannot be."""
         ...
 
 
@@ -126,11 +141,13 @@ class Shell:
         call: runs an operation.
         registry: the operations there are.
         place: where calls go: a URL, the home folder or a database.
+        settle: does what calls left for later, as `App.settle` does; None where a server does it itself.
     """
 
     call: Call
     registry: Registry
     place: str
+    settle: Callable[[Callable[[int], None] | None], int] | None = None
 
 
 @contextmanager
@@ -157,6 +174,6 @@ def opened(load: LoadCompose, url: str = "", *, working: bool = False) -> Genera
     if working:
         app.start()
     try:
-        yield Shell(call, dispatcher.registry, place_of(settings))
+        yield Shell(call, dispatcher.registry, place_of(settings), app.settle)
     finally:
         app.close()

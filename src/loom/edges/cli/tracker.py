@@ -16,6 +16,7 @@ from typing import Any, cast
 from loom.edges.cli.output import show_json
 from loom.edges.cli.printable import printable
 from loom.edges.cli.problem import FAILED, Problem
+from loom.edges.cli.settling import add_later, settle
 from loom.edges.cli.shell import LoadCompose, Shell, add_common, opened
 from loom.edges.cli.transfer import progress
 
@@ -54,6 +55,7 @@ def parts(parser: argparse.ArgumentParser) -> Sequence[argparse.ArgumentParser]:
     reading.add_argument("--namespace", default="", help="the tracker namespace they go to")
     reading.add_argument("--org", default="", help="the org that keeps them")
     reading.add_argument("--repository", default="", help="owner/name, where the issues' addresses do not say it")
+    add_later(reading)
     add_common(reading)
     return (reading,)
 
@@ -64,13 +66,15 @@ def run(args: argparse.Namespace, compose: LoadCompose) -> int:
     given = {"namespace": args.namespace, "org": args.org, "repository": args.repository}
     where = {name: value for name, value in given.items() if value}
     outcome = Outcome()
-    with opened(compose, args.url, working=True) as shell, progress() as bar:
-        task = bar.add_task("importing", total=len(items))
-        place = 0
-        for batch in batches(items):
-            _send(shell, place, batch, where, outcome)
-            place += len(batch)
-            bar.update(task, completed=place)
+    with opened(compose, args.url) as shell:
+        with progress() as bar:
+            task = bar.add_task("importing", total=len(items))
+            place = 0
+            for batch in batches(items):
+                _send(shell, place, batch, where, outcome)
+                place += len(batch)
+                bar.update(task, completed=place)
+        settle(shell, later=args.later)
     _report(outcome, as_json=args.json)
     return FAILED if outcome.refused else 0
 

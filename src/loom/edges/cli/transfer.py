@@ -8,7 +8,10 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 LINES_MAX = 500
-"""Lines in one call of memory.export or memory.import."""
+"""Lines in one call of store.export or store.import."""
+
+ORG_KIND = "org"
+"""The kind of a line after which a file holds what a plane keeps in an org of its own."""
 
 
 @contextmanager

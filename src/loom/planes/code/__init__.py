@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from loom.jobs.handlers import Bench, Handler, LateHandler
 from loom.ops.spec import AnyOp
 from loom.planes.code import embeds, git
+from loom.planes.code.cargo import CARGO
 from loom.planes.code.documents import NO_LIBRARY, Library
 from loom.planes.code.indexing import INDEX, Indexer
 from loom.planes.code.ops_index import FORGET, INDEX_OP, STATUS_OP, delete_op, forget
@@ -55,4 +56,16 @@ def purge_namespace(tx: Transaction, namespace: str) -> int:
     return forget(tx, namespace, NO_LIBRARY)
 
 
-__all__ = ["LATE", "LEG", "OPS", "SWEEPS", "SYSTEM_FOLDERS", "Library", "Yard", "jobs", "ops", "purge_namespace"]
+__all__ = [
+    "CARGO",
+    "LATE",
+    "LEG",
+    "OPS",
+    "SWEEPS",
+    "SYSTEM_FOLDERS",
+    "Library",
+    "Yard",
+    "jobs",
+    "ops",
+    "purge_namespace",
+]

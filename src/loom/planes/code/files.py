@@ -137,12 +137,15 @@ def _is_secret(name: str) -> bool:
 def read(path: str, content: bytes) -> Text | str:
     """A file's text, or why it is left out."""
     text = decoded(content)
-    if text is None:
-        return BINARY
+    return BINARY if text is None else kept(path, text, len(content))
+
+
+def kept(path: str, text: str, size: int) -> Text | str:
+    """A file's text of so many bytes with its language, or why it is left out."""
     grammar = grammar_of(path, text[:HEAD_CHARACTERS])
     if grammar is None and _PRIVATE_KEY.search(text[:HEAD_CHARACTERS]):
         return SECRET
-    if grammar is None and len(content) > OTHER_BYTES_MAX:
+    if grammar is None and size > OTHER_BYTES_MAX:
         return LARGE
     if len(text) > LINE_CHARACTERS_MAX and max(map(len, text.split("\n"))) > LINE_CHARACTERS_MAX:
         return MADE

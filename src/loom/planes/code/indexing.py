@@ -217,11 +217,14 @@ def made_of(entry: Entry, content: bytes | None) -> Made | Left:
     if content is None:
         return Left(entry.path, files.UNREADABLE if entry.digest else "")
     text = files.read(entry.path, content)
-    if not isinstance(text, Text):
-        return Left(entry.path, text)
-    grammar = grammar_of(entry.path, text.content[: files.HEAD_CHARACTERS])
+    return read_again(entry.path, entry.digest, text) if isinstance(text, Text) else Left(entry.path, text)
+
+
+def read_again(path: str, digest: str, text: Text) -> Made:
+    """A file's text, read for what it defines and uses."""
+    grammar = grammar_of(path, text.content[: files.HEAD_CHARACTERS])
     found = extracted(grammar, text.content) if grammar is not None else Extracted()
     lines = store.lines_of(text.content)
-    document = grammar is None and files.is_document(entry.path)  # then it is searched as one
-    own = [] if document else texts.with_file(entry.path, lines, found)
-    return Made(entry.path, entry.digest, text, found.broken, own, texts.words_of(entry.path, lines, own), found.uses)
+    document = grammar is None and files.is_document(path)  # then it is searched as one
+    own = [] if document else texts.with_file(path, lines, found)
+    return Made(path, digest, text, found.broken, own, texts.words_of(path, lines, own), found.uses)

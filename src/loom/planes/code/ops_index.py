@@ -202,7 +202,10 @@ def index(ctx: Context, request: IndexRequest) -> StatusAnswer:
     )
     bound = namespaces.binding(tx, namespace)
     namespaces.touch(tx, namespace, stamp, "code")
-    namespaces.bind(tx, namespace, asked.name, bound.tracker if bound else "")
+    # What an admin bound it to stays while it is read from the same place.
+    same = bound is not None and held is not None and held.source == asked.source
+    name = bound.repository if bound is not None and same else asked.name
+    namespaces.bind(tx, namespace, name, bound.tracker if bound else "")
     repository = store.of_namespace(tx, namespace)
     if repository is not None:
         outbox.enqueue(tx, INDEX, str(repository.repository_id))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, cast
 
 from loom.planes.code.sources import Entry
-from loom.storage.interface import Row, Transaction
+from loom.storage.interface import Param, Row, Transaction
 
 WAITING, INDEXING, READY, FAILED = "waiting", "indexing", "ready", "failed"
 DEFLATE_LEVEL: Final = 1
@@ -19,6 +19,12 @@ SELECT namespace, repository_id, source, source_kind, revision, name, commit_id,
 """
 OF_NAMESPACE: Final = _REPOSITORY + "WHERE org = :org AND namespace = :namespace"
 BY_ID: Final = _REPOSITORY + "WHERE org = :org AND repository_id = :repository_id"
+AFTER: Final = (
+    _REPOSITORY
+    + """WHERE org = :org AND (:every = 1 OR namespace IN (:namespaces)) AND repository_id > :after
+ORDER BY repository_id LIMIT :most
+"""
+)
 EVERY: Final = _REPOSITORY + "WHERE org = :org ORDER BY repository_id LIMIT :most"
 
 ASK: Final = """
@@ -29,6 +35,18 @@ VALUES (:org, :namespace, :stamp, :source, :source_kind, :revision, :name, '', :
 ON CONFLICT (org, namespace) DO UPDATE SET source = excluded.source, source_kind = excluded.source_kind,
     revision = excluded.revision, name = excluded.name, vectors = excluded.vectors, state = 'waiting',
     generation = excluded.generation, tries = 0, problem = '', requested_at = excluded.requested_at
+"""
+
+PUT: Final = """
+INSERT INTO code_repository (org, namespace, repository_id, source, source_kind, revision, name, commit_id, vectors,
+    state, generation, tries, files_total, files_done, skipped, problem, requested_at, finished_at)
+VALUES (:org, :namespace, :repository_id, :source, :source_kind, :revision, :name, :commit_id, :vectors,
+    :state, :generation, :tries, :files_total, :files_done, :skipped, :problem, :requested_at, :finished_at)
+ON CONFLICT (org, namespace) DO UPDATE SET source = excluded.source, source_kind = excluded.source_kind,
+    revision = excluded.revision, name = excluded.name, commit_id = excluded.commit_id, vectors = excluded.vectors,
+    state = excluded.state, generation = excluded.generation, tries = excluded.tries,
+    files_total = excluded.files_total, files_done = excluded.files_done, skipped = excluded.skipped,
+    problem = excluded.problem, requested_at = excluded.requested_at, finished_at = excluded.finished_at
 """
 
 PLANNED: Final = """
@@ -62,6 +80,10 @@ DIGESTS: Final = "SELECT path, digest FROM code_file WHERE org = :org AND namesp
 FILE: Final = """
 SELECT path, file_id, language, line_count, broken, content FROM code_file
 WHERE org = :org AND namespace = :namespace AND path = :path
+"""
+FILES_AFTER: Final = """
+SELECT path, file_id, language, line_count, broken, content, digest FROM code_file
+WHERE org = :org AND namespace = :namespace AND file_id > :after ORDER BY file_id LIMIT :most
 """
 FILES_BY_ID: Final = """
 SELECT path, file_id, language, line_count, broken, content FROM code_file
@@ -183,6 +205,35 @@ def every(tx: Transaction, most: int) -> Sequence[Repository]:
     return [_repository(row) for row in tx.rows(EVERY, most=most)]
 
 
+def after(tx: Transaction, reach: Mapping[str, Param], repository_id: int, most: int) -> Sequence[Repository]:
+    """The next repositories after one, within a reach; see `planes.cargo.Reach`."""
+    return [_repository(row) for row in tx.rows(AFTER, after=repository_id, most=most, **reach)]
+
+
+def put(tx: Transaction, repository: Repository) -> None:
+    """Write a repository's row as it is: what an import does."""
+    tx.run(
+        PUT,
+        namespace=repository.namespace,
+        repository_id=repository.repository_id,
+        source=repository.source,
+        source_kind=repository.source_kind,
+        revision=repository.revision,
+        name=repository.name,
+        commit_id=repository.commit_id,
+        vectors=int(repository.vectors),
+        state=repository.state,
+        generation=repository.generation,
+        tries=repository.tries,
+        files_total=repository.files_total,
+        files_done=repository.files_done,
+        skipped=json.dumps(dict(repository.skipped), sort_keys=True),
+        problem=repository.problem,
+        requested_at=repository.requested_at,
+        finished_at=repository.finished_at,
+    )
+
+
 def _repository(row: Row) -> Repository:
     return Repository(
         namespace=cast("str", row["namespace"]),
@@ -239,6 +290,12 @@ def file(tx: Transaction, namespace: str, path: str) -> File | None:
     """A file by its path."""
     row = tx.row(FILE, namespace=namespace, path=path)
     return None if row is None else _file(row)
+
+
+def files_after(tx: Transaction, namespace: str, file_id: int, most: int) -> list[tuple[File, str]]:
+    """The next files after one by number, each with its digest."""
+    rows = tx.rows(FILES_AFTER, namespace=namespace, after=file_id, most=most)
+    return [(_file(row), cast("str", row["digest"])) for row in rows]
 
 
 def files_by_id(tx: Transaction, namespace: str, ids: Sequence[int]) -> dict[int, File]:

@@ -114,10 +114,30 @@ class Made:
     uses: Sequence[Use]
 
 
-def put(tx: Transaction, namespace: str, made: Made) -> None:
-    """Keep a file with its symbols, in both indexes, in place of what was under its path."""
+@dataclass(frozen=True, slots=True)
+class Ids:
+    """The numbers that a file had in another store.
+
+    Attributes:
+        file_id: its own.
+        symbol_ids: those of its symbols in their order; None when they are to have new ones.
+    """
+
+    file_id: int
+    symbol_ids: Sequence[int] | None
+
+
+def put(tx: Transaction, namespace: str, made: Made, known: Ids | None = None) -> None:
+    """Keep a file with its symbols, in both indexes, in place of what was under its path.
+
+    Args:
+        tx: a write transaction.
+        namespace: where the file is.
+        made: the file.
+        known: the numbers to keep it under; None for new ones.
+    """
     drop(tx, namespace, made.path)
-    file_id = tx.stamp()
+    file_id = known.file_id if known else tx.stamp()
     tx.run(
         store.ADD_FILE,
         namespace=namespace,
@@ -129,7 +149,8 @@ def put(tx: Transaction, namespace: str, made: Made) -> None:
         broken=int(made.broken),
         content=store.deflated(made.text.content),
     )
-    ids = [tx.stamp() for _ in made.symbols]
+    given = known.symbol_ids if known else None
+    ids = [tx.stamp() for _ in made.symbols] if given is None else given
     tx.run_many(
         ADD,
         [

@@ -43,6 +43,17 @@ ReadScopeField = Annotated[
 ]
 
 
+def text_or_blocks(content: JsonValue) -> JsonValue:
+    """A message's content, once it is a text or a list of blocks; ValueError when it is neither."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list) or not all(isinstance(block, dict) for block in content):
+        raise ValueError("should be a text, or a list of blocks, each an object with a type")
+    if len(content) > rules.BLOCKS_MAX:
+        raise ValueError(f"at most {rules.BLOCKS_MAX} blocks")
+    return content
+
+
 class TurnShown(BaseModel):
     """One message of a conversation."""
 

@@ -206,6 +206,8 @@ def purge_sessions(bench: Bench, org: str, subjects: Sequence[str]) -> None:
     for subject in subjects:
         number, _, namespace = subject.partition(":")
         with bench.database.transaction(org, write=True) as tx:
+            if store.sessions(tx, [int(number)]):
+                continue  # an import brought it back
             turns = store.turns_from(tx, int(number), 0, PURGED_AT_ONCE)
             forget(tx, namespace, turns)
             if len(turns) == PURGED_AT_ONCE:

@@ -20,25 +20,12 @@ from loom.planes.conversation.store import Session, Turn
 from loom.storage.interface import Transaction
 
 MESSAGES_MAX = 500
-TURNS_MAX = 1_000_000
-"""Turns of one conversation."""
-
 CONFLICTS_SHOWN_MAX = 100
 
 
 CONTENT_SCHEMA: Mapping[str, object] = {
     "anyOf": [{"type": "string"}, {"type": "array", "maxItems": rules.BLOCKS_MAX, "items": {"type": "object"}}]
 }
-
-
-def _text_or_blocks(content: JsonValue) -> JsonValue:
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list) or not all(isinstance(block, dict) for block in content):
-        raise ValueError("should be a text, or a list of blocks, each an object with a type")
-    if len(content) > rules.BLOCKS_MAX:
-        raise ValueError(f"at most {rules.BLOCKS_MAX} blocks")
-    return content
 
 
 class MessageSent(BaseModel):
@@ -52,7 +39,7 @@ class MessageSent(BaseModel):
     ]
     content: Annotated[
         JsonValue,
-        AfterValidator(_text_or_blocks),
+        AfterValidator(fields.text_or_blocks),
         WithJsonSchema(dict(CONTENT_SCHEMA)),
         Field(
             description="A text, or blocks of the kinds text, thinking, tool_use, tool_result, image and so on; "
@@ -191,8 +178,10 @@ def append(ctx: Context, request: AppendRequest) -> AppendAnswer:
     known = known_in(ctx.tx, before, batch.drafts)
     found = sorted_out(batch.drafts, known)
     session = before or begun(ctx, request, name)
-    if session.turn_count + len(found.new) > TURNS_MAX:
-        raise Rejected(f"session: a conversation has at most {TURNS_MAX} turns; begin another one", field="session")
+    if session.turn_count + len(found.new) > rules.TURNS_MAX:
+        raise Rejected(
+            f"session: a conversation has at most {rules.TURNS_MAX} turns; begin another one", field="session"
+        )
     session, turns = grown(ctx, request, session, found.new)
     if request.title.strip():
         session = replace(session, title=request.title.strip(), titled=True)

@@ -17,6 +17,9 @@ from loom.retrieval.dates import day_words
 CONTENT_LENGTH_MAX: Final = 1_000_000
 """Characters of one message's content as canonical JSON."""
 
+TURNS_MAX: Final = 1_000_000
+"""Turns of one conversation."""
+
 SAID_CHARACTERS_MAX: Final = 200_000
 ASIDE_CHARACTERS_MAX: Final = 8_000
 """Of what goes on beside a turn, what can be found; all of it is kept in the content."""
@@ -48,6 +51,9 @@ HIDDEN_FIELDS: Final = frozenset(
     }
 )
 """Fields of a block that say nothing to a reader."""
+
+NAME_FIELD: Final = "name"
+"""Of a tool call, what is read first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +187,9 @@ def _readable(value: Json, depth: int) -> Json:
     kept = {name: part for name, part in value.items() if name not in HIDDEN_FIELDS and not name.endswith("_length")}
     if isinstance(value.get("text"), str) and value.get("type") in SAID_KINDS:
         return value["text"]
-    return {name: _readable(part, depth + 1) for name, part in kept.items()}
+    # In one order, whatever order they came in: the stored content, whose fields are sorted, says the same.
+    ordered = sorted(kept.items(), key=lambda pair: (pair[0] != NAME_FIELD, pair[0]))
+    return {name: _readable(part, depth + 1) for name, part in ordered}
 
 
 def words_text(speaker: str, said: str, said_at: int) -> str:

@@ -8,6 +8,7 @@ says what a document is, `store` has its rows. Files are read by `loom.extractio
 from collections.abc import Mapping
 
 from loom.jobs.handlers import LateHandler
+from loom.planes.knowledge.cargo import CARGO
 from loom.planes.knowledge.handed import forget_text, keep_text
 from loom.planes.knowledge.indexing import purge_namespace
 from loom.planes.knowledge.jobs import JOBS, SWEEPS
@@ -18,7 +19,7 @@ from loom.planes.knowledge.ops_read import GET
 from loom.planes.knowledge.ops_search import LEG, SEARCH
 from loom.planes.knowledge.ops_upload import UPLOAD
 
-__all__ = ["JOBS", "LATE", "LEG", "OPS", "SWEEPS", "forget_text", "keep_text", "purge_namespace"]
+__all__ = ["CARGO", "JOBS", "LATE", "LEG", "OPS", "SWEEPS", "forget_text", "keep_text", "purge_namespace"]
 
 LATE: Mapping[str, LateHandler] = {}
 

@@ -214,6 +214,11 @@ def put_revision(tx: Transaction, made: Revision, parts: Sequence[Part]) -> None
         outline=rules.outline_text(made.outline),
         created_at=made.created_at,
     )
+    put_parts(tx, made, parts)
+
+
+def put_parts(tx: Transaction, made: Revision, parts: Sequence[Part]) -> None:
+    """Write parts of a revision's text."""
     tx.run_many(PUT_PART, (_part_params(made, part) for part in parts))
 
 

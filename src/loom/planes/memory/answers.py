@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from loom.access.caller import ReadScope
 from loom.ledger.indexing import words_of
 from loom.ledger.rules import Item
+from loom.ops import handles
 from loom.ops.fields import (
     EMBEDDER,
     QUERY_CHARACTERS_MAX,
@@ -21,7 +22,7 @@ from loom.ops.fields import (
     iso,
 )
 from loom.ops.spec import IDENTITY_LENGTH_MAX, Answer
-from loom.planes.memory import handles, select
+from loom.planes.memory import select
 from loom.planes.memory.fields import MEMORY_TYPE_LENGTH_MAX, TYPES_MAX, json_value
 from loom.planes.memory.search import POOL_MAX, Quest, Ranking
 from loom.planes.memory.select import value_of

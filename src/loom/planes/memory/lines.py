@@ -1,11 +1,10 @@
-"""The lines of an export: a namespace, or a memory with some of its versions; nothing of them is lost."""
+"""The line of an export that holds a memory with some of its versions; nothing of it is lost."""
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from loom.access.namespaces import Namespace, NamespaceKind
 from loom.errors import Rejected
 from loom.ledger import rules as ledger
 from loom.ledger.rules import LIVE, SUPERSEDED, TOMBSTONED, Attributes, Item, Place, Version
@@ -14,16 +13,13 @@ from loom.ops.fields import (
     Instant,
     MemoryKey,
     Tags,
-    instant,
     instant_or_none,
     microseconds,
     microseconds_or_none,
 )
-from loom.ops.spec import IDENTITY_LENGTH_MAX
-from loom.ops.text_checks import has_control
+from loom.planes.cargo import IdentityText, Line
 from loom.planes.memory import rules
 from loom.planes.memory.fields import (
-    VALUE_LENGTH_MAX,
     Confidence,
     MemoryType,
     Sensitivity,
@@ -41,30 +37,9 @@ LINE_CHARACTERS_MAX = 1_000_000
 
 TRACE_LENGTH_MAX = 1_000_000
 REASON_LENGTH_MAX = 500
-DESCRIPTION_LENGTH_MAX = 10_000
 
-
-def _printable(text: str) -> str:
-    if has_control(text):
-        raise ValueError("control characters are not allowed")
-    return text
-
-
-IdentityText = Annotated[str, Field(min_length=1, max_length=IDENTITY_LENGTH_MAX), AfterValidator(_printable)]
 NumberText = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,18}$")]
 STRICT = ConfigDict(frozen=True, extra="ignore", strict=True)
-
-
-class NamespaceLine(BaseModel):
-    """A namespace's own row."""
-
-    model_config = STRICT
-
-    kind: Literal["namespace"]
-    name: IdentityText
-    namespace_kind: NamespaceKind
-    description: Annotated[str, Field(max_length=DESCRIPTION_LENGTH_MAX)] = ""
-    created_at: Instant
 
 
 class VersionLine(BaseModel):
@@ -91,10 +66,10 @@ class VersionLine(BaseModel):
     created_at: Instant
 
 
-class MemoryLine(BaseModel):
+class MemoryLine(Line):
     """A memory, what of it is not versioned, and some of its versions, the newest first."""
 
-    model_config = STRICT
+    KIND: ClassVar[str] = "memory"
 
     kind: Literal["memory"]
     memory_id: Annotated[str, Field(max_length=64)]
@@ -110,17 +85,6 @@ class MemoryLine(BaseModel):
     lock_mode: Literal["", "no_delete", "read_only"] = ""
     lock_reason: Annotated[str, Field(max_length=REASON_LENGTH_MAX)] = ""
     versions: Annotated[list[VersionLine], Field(max_length=VERSIONS_MAX)]
-
-
-def namespace_line(space: Namespace) -> NamespaceLine:
-    """A namespace as a line."""
-    return NamespaceLine(
-        kind="namespace",
-        name=space.name,
-        namespace_kind=space.kind,
-        description=space.description,
-        created_at=instant(space.created_at),
-    )
 
 
 def memory_line(item: Item, versions: Sequence[Version]) -> MemoryLine:
@@ -173,8 +137,7 @@ def version_of(line: VersionLine) -> Version:
     if line.has_value:
         made = ledger.draft(json_of(line.value), rules.checked(attributes))
         text, sha256, length = made.measured.text, made.measured.sha256, made.measured.length
-        if length > VALUE_LENGTH_MAX and attributes.char_limit is None:
-            raise Rejected(f"versions: a value of over {VALUE_LENGTH_MAX} characters", field="versions")
+        rules.check_length(length, attributes, "versions")
         if line.content_sha256 != sha256:
             raise Rejected("versions: content_sha256 is not the hash of the value", field="versions")
     return Version(

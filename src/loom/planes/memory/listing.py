@@ -20,7 +20,8 @@ WHERE i.org = :org AND i.namespace = :namespace
     AND """
     + VERSION_REACHED
     + """
-    AND ((:any_type = 1 AND v.memory_type <> 'profile') OR v.memory_type IN (:memory_types))
+    AND ((:any_type = 1 AND v.memory_type <> 'profile' AND v.memory_type <> 'structured_profile')
+        OR v.memory_type IN (:memory_types))
     AND (:any_agent = 1 OR i.agent IN (:agents))
     AND substr(i.memory_key, 1, :prefix_length) = :prefix
 """

@@ -8,9 +8,10 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from loom.access.caller import Role
 from loom.ledger.rules import LIVE, Item
+from loom.ops import handles
 from loom.ops.fields import HANDLE_LENGTH_MAX, MEMORY_KEY_LENGTH_MAX, Instant, Tags, instant_or_none, microseconds
 from loom.ops.spec import IDENTITY_LENGTH_MAX, Answer, Context, Kind, Op, OpenRequest, Toolset
-from loom.planes.memory import handles, listing
+from loom.planes.memory import listing
 from loom.planes.memory.fields import MemoryTypes, ReadScopeField, VersionShown, json_value, reader_of, version_shown
 from loom.planes.memory.listing import After, Listing, Order
 from loom.planes.memory.ops_read import ending

@@ -13,10 +13,11 @@ from loom.canonical import Json
 from loom.errors import Rejected
 from loom.ledger.rules import Reader
 from loom.models.interface import EmbedderFailed
+from loom.ops import handles
 from loom.ops.fields import HANDLE_LENGTH_MAX, TOP_K_MAX, NamespaceScope, Query, Tags
 from loom.ops.spec import Context, Kind, Op, OpenRequest, Prepare, Toolset, prepared_as
 from loom.planes.leg import Leg, Question, Section
-from loom.planes.memory import answers, handles, rereading, search
+from loom.planes.memory import answers, rereading, search
 from loom.planes.memory.answers import Page, SearchAnswer
 from loom.planes.memory.fields import MemoryTypes, ReadScopeField
 from loom.planes.memory.ops_list import Agents

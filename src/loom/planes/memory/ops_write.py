@@ -110,6 +110,7 @@ def put(ctx: Context, request: Request, fields: SetFields, ready: Ready, *, dry_
     """
     made = draft_of(fields, request, ctx.now_us)
     place, key = place_of(request), fields.memory_key
+    ledger.check_own_words(key, fields.memory_type)
     store.lock(ctx.tx, place, key)
     row = store.exact(ctx.tx, place, key)
     ledger.check_reach(row, reader_of(ctx, request))
@@ -234,6 +235,7 @@ def update(ctx: Context, request: UpdateRequest) -> SetAnswer:
     ledger.check_reach(item, reader)
     rules.check_live(item, ctx.now_us)
     rules.check_same_kind(item, request.memory_type)
+    rules.check_built(item, says_more=request.value is not None or request.valid_at is not None)
     ledger.check_match(item, request.if_match_sha256, ctx.now_us)
     ledger.check_writable(item)
     made = merged(item, request, ctx.now_us)

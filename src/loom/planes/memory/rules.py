@@ -76,15 +76,20 @@ def drafted(value: Json, attributes: Attributes, request: Request) -> Draft:
         Rejected: a section that is not a text, or a trace that may not be written.
     """
     made = rules.draft(value, attributes, request.session_id, request.run_id)
-    if made.measured.length > VALUE_LENGTH_MAX and attributes.char_limit is None:
+    check_length(made.measured.length, attributes, "value")
+    return made
+
+
+def check_length(length: int, attributes: Attributes, field: str) -> None:
+    """TooLong when a value without a cap of its own is over 262,144 characters."""
+    if length > VALUE_LENGTH_MAX and attributes.char_limit is None:
         raise TooLong(
-            f"value: {made.measured.length} characters when encoded, the cap is {VALUE_LENGTH_MAX}; "
+            f"{field}: {length} characters when encoded, the cap is {VALUE_LENGTH_MAX}; "
             "store documents with knowledge.add, or several memories",
-            field="value",
-            value_length=made.measured.length,
+            field=field,
+            value_length=length,
             char_limit=VALUE_LENGTH_MAX,
         )
-    return made
 
 
 def says_nothing_new(live: Item | None, made: Draft) -> bool:
@@ -155,8 +160,21 @@ def parsed(model: type[Model], raw: JsonValue) -> Model:
     return invalid.parsed(model, raw, "item")
 
 
+def check_built(item: Item, *, says_more: bool) -> None:
+    """Rejected when an update would change what a built row says, or when that was so."""
+    if item.is_derived and says_more:
+        raise Rejected(
+            "value: a structured profile is built from the user's memories; change those, and it follows",
+            field="value",
+        )
+
+
 def check_same_kind(item: Item, memory_type: str | None) -> None:
     """Rejected when an update would turn a memory into a section or back."""
+    if memory_type is not None and memory_type != item.head.attributes.memory_type:
+        rules.check_own_words("", memory_type)
+        if item.is_derived:
+            raise Rejected("memory_type: a structured profile stays one", field="memory_type")
     if memory_type is not None and (memory_type == PROFILE) != item.is_section:
         raise Rejected(
             "memory_type: a section stays a section and a memory a memory; write it under another key",

@@ -13,7 +13,7 @@ from loom.storage.interface import Param, Row, Transaction
 
 VISIBLE = (
     """
-i.org = :org AND i.namespace IN (:namespaces) AND i.memory_type <> 'profile'
+i.org = :org AND i.namespace IN (:namespaces) AND i.memory_type <> 'profile' AND i.memory_type <> 'structured_profile'
     AND """
     + SEARCHED
     + " AND "

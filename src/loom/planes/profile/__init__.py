@@ -1,15 +1,20 @@
-"""The profile: named sections that every agent reads first.
+"""The profile: named sections that every agent reads first, and one structured profile of each user.
 
 `rules` says what may become of a section, `writing` and `reading` are the
 operations, `render` the prompt fragment, `activity` who read it, `leg` the
-profile's part of search.query, `store` its queries. Rows are the ledger's.
+profile's part of search.query, `store` its queries; `structured` is a folder
+of its own. Rows are the ledger's.
 """
 
-from loom.planes.profile import activity, leg, reading, writing
+from loom.planes.profile import activity, leg, reading, structured, writing
 
-OPS = (writing.SET, writing.APPEND, writing.REPLACE, reading.RENDER, reading.STRUCTURED, activity.ACTIVITY)
-LATE = {activity.READ: activity.add_reads}
+OPS = (writing.SET, writing.APPEND, writing.REPLACE, reading.RENDER, activity.ACTIVITY, *structured.OPS)
+LATE = {activity.READ: activity.add_reads, **structured.LATE}
 SWEEPS = (activity.forget_old,)
 LEG = leg.LEG
+CARGO = structured.CARGO
+jobs = structured.jobs
+purge_namespace = structured.purge_namespace
+KeyedBuilder = structured.KeyedBuilder
 
-__all__ = ["LATE", "LEG", "OPS", "SWEEPS"]
+__all__ = ["CARGO", "LATE", "LEG", "OPS", "SWEEPS", "KeyedBuilder", "jobs", "purge_namespace"]

@@ -1,13 +1,12 @@
-"""profile.render and profile.structured: reading sections, and noting who read."""
+"""profile.render: reading sections, and noting who read."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
-from loom.access.caller import ReadScope, Role
-from loom.errors import Denied
+from loom.access.caller import Role
 from loom.ledger.rules import Item, Reader
-from loom.ops.fields import Instant, ScopeWord
+from loom.ops.fields import ScopeWord
 from loom.ops.identity import ANY_AGENT
 from loom.ops.spec import Answer, Context, Kind, Op, Request, Toolset
 from loom.planes.profile import activity, render, rules, store
@@ -57,40 +56,6 @@ class RenderAnswer(Answer):
     ] = None
 
 
-class StructuredRequest(Request):
-    """What profile.structured takes."""
-
-    read_scope: Annotated[
-        Literal["namespace", "own_user"],
-        Field(description="Kept for symmetry with other reads: the one user named is read, whatever is sent here."),
-    ] = "namespace"
-
-
-class StructuredAnswer(Answer):
-    """What profile.structured answers."""
-
-    status: Annotated[
-        Literal["ready", "stale", "pending", "no_schema"],
-        Field(
-            description="ready: up to date. stale: something it rests on has changed. pending: not built, or not to "
-            "be shown. no_schema: the namespace has no usable schema."
-        ),
-    ]
-    profile: Annotated[
-        dict[str, JsonValue],
-        Field(description="A value, or null where nothing settles it, for each property of the schema."),
-    ]
-    built_at: Annotated[
-        Instant | None, Field(description="When its sources were read; null when no row keeps the profile.")
-    ]
-    memory_id: Annotated[str, Field(description="The row that keeps the profile and its history; empty without one.")]
-    version: Annotated[int, Field(description="That row's version, rising with each build; 0 without one.")]
-    version_text: Annotated[
-        str, Field(description="The version in decimal digits, for languages whose numbers are floats; send this back.")
-    ]
-    schema_sha256: Annotated[str, Field(description="Hash of the namespace's schema as it is now; empty without one.")]
-
-
 def render_sections(ctx: Context, request: RenderRequest) -> RenderAnswer:
     """Render what the reader may see."""
     own = request.scope == THIS_AGENT and request.agent != ANY_AGENT
@@ -117,16 +82,6 @@ def render_sections(ctx: Context, request: RenderRequest) -> RenderAnswer:
     )
 
 
-def structured(ctx: Context, request: StructuredRequest) -> StructuredAnswer:
-    """Say that the namespace has no schema: nothing can set one yet."""
-    if ctx.caller.read_scope is ReadScope.OWN_SESSION:
-        raise Denied("read_scope: this token reads its own session alone; a structured profile is a whole user's")
-    activity.note(ctx, request, "profile.structured")
-    return StructuredAnswer(
-        status="no_schema", profile={}, built_at=None, memory_id="", version=0, version_text="0", schema_sha256=""
-    )
-
-
 def _part(section: Item) -> render.Part:
     return render.Part(section.memory_key, rules.text_of(section), section.place.agent, section.place.user_id)
 
@@ -142,17 +97,4 @@ RENDER = Op(
     example={"format": "markdown"},
     toolsets=frozenset({Toolset.DEFAULT, Toolset.ALL}),
     may_lag=True,
-)
-
-STRUCTURED = Op(
-    name="profile.structured",
-    summary="Read a user's structured profile, shaped by the namespace's schema, and whether it is up to date.",
-    takes=StructuredRequest,
-    gives=StructuredAnswer,
-    role=Role.VIEWER,
-    kind=Kind.READ,
-    run=structured,
-    example={"user_id": "ada"},
-    raises=(Denied,),
-    toolsets=frozenset(),
 )

@@ -167,6 +167,7 @@ def _shown(section: Item) -> _Shown:
 def _opened(ctx: Context, request: Request, label: str) -> tuple[Item | None, Item | None]:
     """The row that has the label, locked and checked, and the section in it while that lives."""
     check_one_agent(request)
+    rules.check_own_words(label, rules.PROFILE, "label")
     row = store.held(ctx.tx, _place(request), label)
     rules.check_reach(row, Reader(ctx.scope, request.user_id, request.session_id))
     rules.check_kind(row, ctx.now_us, section=True)

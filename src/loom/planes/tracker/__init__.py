@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from loom.jobs.handlers import LateHandler, Sweep
 from loom.planes.tracker import embeds, leg, ops_read, ops_write, store
+from loom.planes.tracker.cargo import CARGO
 from loom.planes.tracker.search import shelf
 from loom.storage.interface import Transaction
 
@@ -29,4 +30,4 @@ def purge_namespace(tx: Transaction, namespace: str) -> int:
     return purged
 
 
-__all__ = ["JOBS", "LATE", "LEG", "OPS", "SWEEPS", "purge_namespace"]
+__all__ = ["CARGO", "JOBS", "LATE", "LEG", "OPS", "SWEEPS", "purge_namespace"]

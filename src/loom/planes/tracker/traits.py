@@ -151,9 +151,9 @@ def _exceptions(text: str) -> Sequence[str]:
     names: dict[str, None] = {}
     for match in _EXCEPTION.finditer(text):
         if match[0].lower() not in _VAGUE:
-            names.setdefault(match[0].lower())
+            names.setdefault(match[0].lower()[:NAME_CHARACTERS_MAX])
     for match in _THROWN.finditer(text):
-        names.setdefault(match[1].lower())
+        names.setdefault(match[1].lower()[:NAME_CHARACTERS_MAX])
     for match in _SIGNAL.finditer(text):
         name = match[0].lower()
         if name.startswith("sig") or name in _ERRNO:

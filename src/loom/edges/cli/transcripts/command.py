@@ -8,6 +8,7 @@ from pathlib import Path
 from loom.edges.cli.output import show_json
 from loom.edges.cli.printable import printable
 from loom.edges.cli.problem import FAILED, Problem
+from loom.edges.cli.settling import settle
 from loom.edges.cli.shell import LoadCompose, opened
 from loom.edges.cli.transcripts import FORMATS
 from loom.edges.cli.transcripts.pieces import Advance, Format, Piece
@@ -23,11 +24,13 @@ def import_conversations(args: argparse.Namespace, compose: LoadCompose) -> int:
     paths = form.files(Path(args.path))
     where = {name: value for name in ("namespace", "user_id", "org") if (value := getattr(args, name))}
     outcome = Outcome()
-    with opened(compose, args.url) as shell, progress(of_bytes=True) as bar:
-        task = bar.add_task("importing", total=sum(map(form.size, paths)))
-        sender = Sender(shell.call, {"agent": form.agent, **where}, outcome, copies=form.copies)
-        for path in paths:
-            sender.take(_pieces(form, path, lambda count: bar.advance(task, count)))
+    with opened(compose, args.url) as shell:
+        with progress(of_bytes=True) as bar:
+            task = bar.add_task("importing", total=sum(map(form.size, paths)))
+            sender = Sender(shell.call, {"agent": form.agent, **where}, outcome, copies=form.copies)
+            for path in paths:
+                sender.take(_pieces(form, path, lambda count: bar.advance(task, count)))
+        settle(shell, later=args.later)
     _report(outcome, len(paths), as_json=args.json)
     return FAILED if outcome.refused else 0
 

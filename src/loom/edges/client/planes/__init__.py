@@ -11,6 +11,7 @@ from loom.edges.client.planes.namespace import AsyncNamespace, Namespace
 from loom.edges.client.planes.ops import AsyncOps, Ops
 from loom.edges.client.planes.profile import AsyncProfile, Profile
 from loom.edges.client.planes.search import AsyncSearch, Search
+from loom.edges.client.planes.store import AsyncStore, Store
 from loom.edges.client.planes.token import AsyncToken, Token
 from loom.edges.client.planes.tracker import AsyncTracker, Tracker
 from loom.edges.client.running import AsyncRun, Run
@@ -31,7 +32,6 @@ REPEATS = Repeats(
             "knowledge.get",
             "knowledge.list",
             "knowledge.search",
-            "memory.export",
             "memory.get",
             "memory.history",
             "memory.list",
@@ -41,9 +41,13 @@ REPEATS = Repeats(
             "ops.capabilities",
             "ops.health",
             "profile.activity",
+            "profile.evidence",
             "profile.render",
+            "profile.schema_get",
             "profile.structured",
+            "profile.users",
             "search.query",
+            "store.export",
             "token.list",
             "tracker.duplicate_check",
             "tracker.get",
@@ -67,6 +71,7 @@ class Planes:
         self.ops = Ops(run)
         self.profile = Profile(run)
         self.search = Search(run)
+        self.store = Store(run)
         self.token = Token(run)
         self.tracker = Tracker(run)
 
@@ -84,5 +89,6 @@ class AsyncPlanes:
         self.ops = AsyncOps(run)
         self.profile = AsyncProfile(run)
         self.search = AsyncSearch(run)
+        self.store = AsyncStore(run)
         self.token = AsyncToken(run)
         self.tracker = AsyncTracker(run)

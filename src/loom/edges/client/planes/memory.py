@@ -6,10 +6,8 @@ from typing import Unpack
 from loom.edges.client.planes.memory_fields import (
     MemoryDeleteFields,
     MemoryDeleteVersionFields,
-    MemoryExportFields,
     MemoryGetFields,
     MemoryHistoryFields,
-    MemoryImportFields,
     MemoryListFields,
     MemoryLockFields,
     MemoryNextPageFields,
@@ -29,7 +27,6 @@ from loom.planes.memory.ops_list import ListAnswer
 from loom.planes.memory.ops_many import SetManyAnswer
 from loom.planes.memory.ops_read import GetAnswer, HistoryAnswer
 from loom.planes.memory.ops_remove import DeleteAnswer, DeleteVersionAnswer, RedactAnswer, RestoreAnswer
-from loom.planes.memory.ops_transfer import ExportAnswer, ImportAnswer
 from loom.planes.memory.ops_write import SetAnswer
 
 
@@ -47,10 +44,6 @@ class Memory:
         """Erase one version of a memory for good; where it was the live one, the next older lives again."""
         return self._run("memory.delete_version", DeleteVersionAnswer, fields)
 
-    def export(self, **fields: Unpack[MemoryExportFields]) -> ExportAnswer:
-        """Export memories and profile sections with every version, as lines for a file; nothing is lost."""
-        return self._run("memory.export", ExportAnswer, fields)
-
     def get(self, **fields: Unpack[MemoryGetFields]) -> GetAnswer:
         """Read one memory by its key, now, as of a moment, or one version; found=false when there is none."""
         return self._run("memory.get", GetAnswer, fields)
@@ -58,10 +51,6 @@ class Memory:
     def history(self, **fields: Unpack[MemoryHistoryFields]) -> HistoryAnswer:
         """Read every version of one memory or profile section, the newest first."""
         return self._run("memory.history", HistoryAnswer, fields)
-
-    def import_(self, **fields: Unpack[MemoryImportFields]) -> ImportAnswer:
-        """Import lines of memory.export with their ids, versions and times; what is there already stays as it is."""
-        return self._run("memory.import", ImportAnswer, fields)
 
     def list(self, **fields: Unpack[MemoryListFields]) -> ListAnswer:
         """List memories by prefix, type, tags or text they hold, now or as of a moment; search finds by meaning."""
@@ -122,10 +111,6 @@ class AsyncMemory:
         """Erase one version of a memory for good; where it was the live one, the next older lives again."""
         return await self._run("memory.delete_version", DeleteVersionAnswer, fields)
 
-    async def export(self, **fields: Unpack[MemoryExportFields]) -> ExportAnswer:
-        """Export memories and profile sections with every version, as lines for a file; nothing is lost."""
-        return await self._run("memory.export", ExportAnswer, fields)
-
     async def get(self, **fields: Unpack[MemoryGetFields]) -> GetAnswer:
         """Read one memory by its key, now, as of a moment, or one version; found=false when there is none."""
         return await self._run("memory.get", GetAnswer, fields)
@@ -133,10 +118,6 @@ class AsyncMemory:
     async def history(self, **fields: Unpack[MemoryHistoryFields]) -> HistoryAnswer:
         """Read every version of one memory or profile section, the newest first."""
         return await self._run("memory.history", HistoryAnswer, fields)
-
-    async def import_(self, **fields: Unpack[MemoryImportFields]) -> ImportAnswer:
-        """Import lines of memory.export with their ids, versions and times; what is there already stays as it is."""
-        return await self._run("memory.import", ImportAnswer, fields)
 
     async def list(self, **fields: Unpack[MemoryListFields]) -> ListAnswer:
         """List memories by prefix, type, tags or text they hold, now or as of a moment; search finds by meaning."""

@@ -28,17 +28,6 @@ class MemoryDeleteVersionFields(Identity):
     """The version to erase, as the version_text of an answer."""
 
 
-class MemoryExportFields(Identity):
-    """What `memory.export` takes."""
-
-    all_namespaces: NotRequired[bool]
-    """Every namespace of the org that the caller reaches, not the named one alone."""
-    limit: NotRequired[int]
-    """At most this many lines."""
-    cursor: NotRequired[str]
-    """next_cursor of the answer before; empty for the first."""
-
-
 class MemoryGetFields(Identity):
     """What `memory.get` takes."""
 
@@ -67,13 +56,6 @@ class MemoryHistoryFields(Identity):
     """Only versions older than this; empty for all."""
     read_scope: NotRequired[Literal["namespace", "own_user", "own_session"]]
     """How far the read reaches across users: every user, this user_id, or this session; rows of no..."""
-
-
-class MemoryImportFields(Identity):
-    """What `memory.import` takes."""
-
-    lines: Required[list[Json]]
-    """Lines of memory.export, as they are."""
 
 
 class MemoryListFields(Identity):

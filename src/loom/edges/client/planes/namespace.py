@@ -32,7 +32,7 @@ class Namespace:
         return self._run("namespace.list", ListAnswer, fields)
 
     def update(self, **fields: Unpack[NamespaceUpdateFields]) -> NamespaceAnswer:
-        """Describe a namespace anew."""
+        """Describe a namespace anew, or bind it to the repository and the tracker that it stands for."""
         return self._run("namespace.update", NamespaceAnswer, fields)
 
 
@@ -55,5 +55,5 @@ class AsyncNamespace:
         return await self._run("namespace.list", ListAnswer, fields)
 
     async def update(self, **fields: Unpack[NamespaceUpdateFields]) -> NamespaceAnswer:
-        """Describe a namespace anew."""
+        """Describe a namespace anew, or bind it to the repository and the tracker that it stands for."""
         return await self._run("namespace.update", NamespaceAnswer, fields)

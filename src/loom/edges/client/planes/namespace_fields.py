@@ -9,6 +9,10 @@ from loom.edges.client.core import Identity
 class NamespaceCreateFields(Identity):
     """What `namespace.create` takes."""
 
+    repository: NotRequired[str | None]
+    """Bind a code or tracker namespace to this repository, an address or owner/name; empty removes..."""
+    tracker: NotRequired[str | None]
+    """The tracker namespace that a code namespace asks about defects; empty for the one of the..."""
     name: Required[str]
     """The namespace, 1 to 256 characters."""
     kind: NotRequired[Literal["memory", "code", "tracker", "knowledge"]]
@@ -36,7 +40,11 @@ class NamespaceListFields(Identity):
 class NamespaceUpdateFields(Identity):
     """What `namespace.update` takes."""
 
+    repository: NotRequired[str | None]
+    """Bind a code or tracker namespace to this repository, an address or owner/name; empty removes..."""
+    tracker: NotRequired[str | None]
+    """The tracker namespace that a code namespace asks about defects; empty for the one of the..."""
     name: Required[str]
-    """The namespace to describe anew."""
-    description: Required[str]
-    """What it is for, from now on."""
+    """The namespace to describe or to bind anew."""
+    description: NotRequired[str | None]
+    """What it is for, from now on; null leaves what is said."""

@@ -6,15 +6,23 @@ from typing import Unpack
 from loom.edges.client.planes.profile_fields import (
     ProfileActivityFields,
     ProfileAppendFields,
+    ProfileEvidenceFields,
+    ProfileRebuildFields,
     ProfileRenderFields,
     ProfileReplaceFields,
+    ProfileSchemaDeleteFields,
+    ProfileSchemaGetFields,
+    ProfileSchemaSetFields,
     ProfileSetFields,
     ProfileStructuredFields,
+    ProfileUsersFields,
 )
 from loom.edges.client.running import AsyncRun, Run
 from loom.planes.profile.activity import ActivityAnswer
 from loom.planes.profile.fields import SectionAnswer
-from loom.planes.profile.reading import RenderAnswer, StructuredAnswer
+from loom.planes.profile.reading import RenderAnswer
+from loom.planes.profile.structured.ops_read import EvidenceAnswer, RebuildAnswer, StructuredAnswer, UsersAnswer
+from loom.planes.profile.structured.ops_schema import SchemaAnswer, SchemaGetAnswer
 from loom.planes.profile.writing import SetAnswer
 
 
@@ -32,6 +40,14 @@ class Profile:
         """Add text to the end of a profile section; many agents may append at once and nothing is lost."""
         return self._run("profile.append", SectionAnswer, fields)
 
+    def evidence(self, **fields: Unpack[ProfileEvidenceFields]) -> EvidenceAnswer:
+        """See which memories each value of a user's structured profile comes from, and whether they still stand."""
+        return self._run("profile.evidence", EvidenceAnswer, fields)
+
+    def rebuild(self, **fields: Unpack[ProfileRebuildFields]) -> RebuildAnswer:
+        """Build a user's structured profile anew, soon, whether or not something changed."""
+        return self._run("profile.rebuild", RebuildAnswer, fields)
+
     def render(self, **fields: Unpack[ProfileRenderFields]) -> RenderAnswer:
         """Read the whole profile as one fragment for a prompt: who the user is, what they want, how they like it."""
         return self._run("profile.render", RenderAnswer, fields)
@@ -40,6 +56,18 @@ class Profile:
         """Change every occurrence of a text inside a profile section to another."""
         return self._run("profile.replace", SectionAnswer, fields)
 
+    def schema_delete(self, **fields: Unpack[ProfileSchemaDeleteFields]) -> SchemaAnswer:
+        """Delete the JSON Schema of the namespace's structured profiles; none are built or shown from then on."""
+        return self._run("profile.schema_delete", SchemaAnswer, fields)
+
+    def schema_get(self, **fields: Unpack[ProfileSchemaGetFields]) -> SchemaGetAnswer:
+        """Read the JSON Schema of the namespace's structured profiles, now or in an earlier version."""
+        return self._run("profile.schema_get", SchemaGetAnswer, fields)
+
+    def schema_set(self, **fields: Unpack[ProfileSchemaSetFields]) -> SchemaAnswer:
+        """Set the JSON Schema that every user's structured profile of the namespace has; profiles are built anew."""
+        return self._run("profile.schema_set", SchemaAnswer, fields)
+
     def set(self, **fields: Unpack[ProfileSetFields]) -> SetAnswer:
         """Create a profile section, or replace the text of an existing one as a whole."""
         return self._run("profile.set", SetAnswer, fields)
@@ -47,6 +75,10 @@ class Profile:
     def structured(self, **fields: Unpack[ProfileStructuredFields]) -> StructuredAnswer:
         """Read a user's structured profile, shaped by the namespace's schema, and whether it is up to date."""
         return self._run("profile.structured", StructuredAnswer, fields)
+
+    def users(self, **fields: Unpack[ProfileUsersFields]) -> UsersAnswer:
+        """List the users of a namespace who have memories, each with the state of their structured profile."""
+        return self._run("profile.users", UsersAnswer, fields)
 
 
 class AsyncProfile:
@@ -63,6 +95,14 @@ class AsyncProfile:
         """Add text to the end of a profile section; many agents may append at once and nothing is lost."""
         return await self._run("profile.append", SectionAnswer, fields)
 
+    async def evidence(self, **fields: Unpack[ProfileEvidenceFields]) -> EvidenceAnswer:
+        """See which memories each value of a user's structured profile comes from, and whether they still stand."""
+        return await self._run("profile.evidence", EvidenceAnswer, fields)
+
+    async def rebuild(self, **fields: Unpack[ProfileRebuildFields]) -> RebuildAnswer:
+        """Build a user's structured profile anew, soon, whether or not something changed."""
+        return await self._run("profile.rebuild", RebuildAnswer, fields)
+
     async def render(self, **fields: Unpack[ProfileRenderFields]) -> RenderAnswer:
         """Read the whole profile as one fragment for a prompt: who the user is, what they want, how they like it."""
         return await self._run("profile.render", RenderAnswer, fields)
@@ -71,6 +111,18 @@ class AsyncProfile:
         """Change every occurrence of a text inside a profile section to another."""
         return await self._run("profile.replace", SectionAnswer, fields)
 
+    async def schema_delete(self, **fields: Unpack[ProfileSchemaDeleteFields]) -> SchemaAnswer:
+        """Delete the JSON Schema of the namespace's structured profiles; none are built or shown from then on."""
+        return await self._run("profile.schema_delete", SchemaAnswer, fields)
+
+    async def schema_get(self, **fields: Unpack[ProfileSchemaGetFields]) -> SchemaGetAnswer:
+        """Read the JSON Schema of the namespace's structured profiles, now or in an earlier version."""
+        return await self._run("profile.schema_get", SchemaGetAnswer, fields)
+
+    async def schema_set(self, **fields: Unpack[ProfileSchemaSetFields]) -> SchemaAnswer:
+        """Set the JSON Schema that every user's structured profile of the namespace has; profiles are built anew."""
+        return await self._run("profile.schema_set", SchemaAnswer, fields)
+
     async def set(self, **fields: Unpack[ProfileSetFields]) -> SetAnswer:
         """Create a profile section, or replace the text of an existing one as a whole."""
         return await self._run("profile.set", SetAnswer, fields)
@@ -78,3 +130,7 @@ class AsyncProfile:
     async def structured(self, **fields: Unpack[ProfileStructuredFields]) -> StructuredAnswer:
         """Read a user's structured profile, shaped by the namespace's schema, and whether it is up to date."""
         return await self._run("profile.structured", StructuredAnswer, fields)
+
+    async def users(self, **fields: Unpack[ProfileUsersFields]) -> UsersAnswer:
+        """List the users of a namespace who have memories, each with the state of their structured profile."""
+        return await self._run("profile.users", UsersAnswer, fields)

@@ -3,6 +3,7 @@
 
 from typing import Literal, NotRequired, Required
 
+from loom.canonical import Json
 from loom.edges.client.core import Identity
 
 
@@ -22,6 +23,19 @@ class ProfileAppendFields(Identity):
     """Text to put after what the section holds."""
     separator: NotRequired[str]
     """Text between what was there and the addition; left out of a section that is new."""
+
+
+class ProfileEvidenceFields(Identity):
+    """What `profile.evidence` takes."""
+
+    property: NotRequired[str]
+    """Only this property; empty for every one."""
+    read_scope: NotRequired[Literal["namespace", "own_user"]]
+    """Kept for symmetry with other reads: the one user named is read, whatever is sent here."""
+
+
+class ProfileRebuildFields(Identity):
+    """What `profile.rebuild` takes."""
 
 
 class ProfileRenderFields(Identity):
@@ -48,6 +62,29 @@ class ProfileReplaceFields(Identity):
     """Text to put in its place; empty to take the occurrences out."""
 
 
+class ProfileSchemaDeleteFields(Identity):
+    """What `profile.schema_delete` takes."""
+
+    if_match_sha256: NotRequired[str]
+    """Change it only while schema_sha256 is this, else 409; empty for no check."""
+
+
+class ProfileSchemaGetFields(Identity):
+    """What `profile.schema_get` takes."""
+
+    version_text: NotRequired[str]
+    """Read this version of it; empty for the present one."""
+
+
+class ProfileSchemaSetFields(Identity):
+    """What `profile.schema_set` takes."""
+
+    json_schema: Required[dict[str, Json]]
+    """A JSON Schema, draft 2020-12, of type object: at most 65,536 bytes and 200 properties...."""
+    if_match_sha256: NotRequired[str]
+    """Change it only while schema_sha256 is this, else 409; empty for no check."""
+
+
 class ProfileSetFields(Identity):
     """What `profile.set` takes."""
 
@@ -68,3 +105,12 @@ class ProfileStructuredFields(Identity):
 
     read_scope: NotRequired[Literal["namespace", "own_user"]]
     """Kept for symmetry with other reads: the one user named is read, whatever is sent here."""
+
+
+class ProfileUsersFields(Identity):
+    """What `profile.users` takes."""
+
+    limit: NotRequired[int]
+    """At most this many users."""
+    cursor: NotRequired[str]
+    """next_cursor of the answer before; empty for the first."""

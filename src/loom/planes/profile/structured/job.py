@@ -1,0 +1,146 @@
+"""The jobs that keep structured profiles current: a build for a user, and one for each user of a namespace.
+
+A write of a memory enqueues its user's build in its own transaction (`ledger.derived`), a new schema those of
+every user, a few hundred at a time. A build has a lease of its own beside the job's, so that a user whose
+memories change while theirs is under way is not built twice at once.
+"""
+
+import json
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, cast
+
+from loom.canonical import Json, encoded
+from loom.jobs import outbox
+from loom.jobs.handlers import Bench, Handler, LateHandler
+from loom.ledger import derived
+from loom.planes.profile.structured import building, status, store
+from loom.planes.profile.structured.building import BUILD, Outrun
+from loom.planes.profile.structured.interface import Builder, BuildFailed
+from loom.planes.profile.structured.status import FAILURES_MAX, Work
+from loom.storage.interface import Transaction
+
+SPREAD: Final = "profile.spread"
+"""The job that asks for the builds of a namespace's users; its subjects are a namespace and the user to go on after."""
+
+ASK: Final = "profile.ask"
+"""The name under which a reader's wish for a build is queued."""
+
+BUILD_TIMEOUT_S: Final = 40.0
+"""How long one build may take, its repetitions included."""
+
+START_WITHIN_S: Final = 15.0
+"""How long one job begins builds, so that the last of them ends before the job's lease does."""
+
+LEASE_US: Final = 60 * 1_000_000
+BUSY_US: Final = 2 * 1_000_000
+"""How long a job waits for a build of the same user that is under way elsewhere."""
+
+SPREAD_MAX: Final = 500
+"""Users that one turn asks builds for."""
+
+Who = tuple[str, str]
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Builds:
+    """The handler of `BUILD`.
+
+    Attributes:
+        builder: makes the values.
+    """
+
+    builder: Builder
+
+    def __call__(self, bench: Bench, org: str, subjects: Sequence[str]) -> None:
+        """Build the profiles of these users, each on its own: one that fails stops no other.
+
+        Raises:
+            BuildFailed: one failed and is worth another try; those that were built are current by then.
+        """
+        until_s = time.monotonic() + START_WITHIN_S
+        waiting = claimed(bench, org, [user_of(subject) for subject in subjects])
+        retry = False
+        while waiting and time.monotonic() < until_s:
+            retry |= not self.built(bench, org, waiting.pop(0))
+        if waiting:
+            with bench.database.transaction(org, write=True) as tx:
+                for namespace, user_id in waiting:
+                    tx.run(store.RELEASE, namespace=namespace, user_id=user_id)
+                    outbox.enqueue(tx, BUILD, derived.subject_of(namespace, user_id))
+        if retry:
+            raise BuildFailed("a profile could not be built; it is tried again")
+
+    def built(self, bench: Bench, org: str, who: Who) -> bool:
+        """Build one profile; False when it failed and is worth another try."""
+        try:
+            building.build(bench, self.builder, org, who, BUILD_TIMEOUT_S)
+        except (BuildFailed, Outrun) as failure:
+            with bench.database.transaction(org, write=True) as tx:
+                tx.run(store.FAILED, namespace=who[0], user_id=who[1], failed_at=bench.clock_us())
+                failures = store.user(tx, *who).failures
+            log.warning("a structured profile was not built (%s, time %d)", type(failure).__name__, failures)
+            return failures >= FAILURES_MAX
+        return True
+
+
+def claimed(bench: Bench, org: str, users: Sequence[Who]) -> list[Who]:
+    """Those of the users for whom there is something to do, leased to this job; the rest is left or comes later."""
+    now_us = bench.clock_us()
+    with bench.database.transaction(org, write=False) as tx:
+        wanting = [who for who in users if status.look(tx, *who, now_us).work is not Work.NOTHING]
+    if not wanting:
+        return []
+    mine: list[Who] = []
+    with bench.database.transaction(org, write=True) as tx:
+        # In order, as everywhere that many rows change, so that two jobs never wait for each other.
+        for who in sorted(wanting):
+            if tx.run(store.CLAIM, namespace=who[0], user_id=who[1], now=now_us, until=now_us + LEASE_US):
+                mine.append(who)
+            else:
+                outbox.enqueue(tx, BUILD, derived.subject_of(*who), BUSY_US)
+    return mine
+
+
+def spread(bench: Bench, org: str, subjects: Sequence[str]) -> None:
+    """Ask for a build for every user of a namespace who has facts, a bounded number in each turn."""
+    for subject in subjects:
+        namespace, after = user_of(subject)
+        with bench.database.transaction(org, write=False) as tx:
+            if store.latest_schema(tx, namespace) is None:
+                continue
+            users = store.users(tx, namespace, after, SPREAD_MAX)
+        with bench.database.transaction(org, write=True) as tx:
+            store.ask(tx, BUILD, [derived.subject_of(namespace, user_id) for user_id in users], bench.clock_us())
+            if len(users) == SPREAD_MAX:
+                outbox.enqueue(tx, SPREAD, encoded([namespace, users[-1]]))
+
+
+def begin_spread(tx: Transaction, namespace: str) -> None:
+    """Ask for the builds of a namespace's users."""
+    outbox.enqueue(tx, SPREAD, encoded([namespace, ""]))
+
+
+def ask(bench: Bench, org: str, payloads: Sequence[Mapping[str, Json]]) -> None:
+    """Take readers' wishes: a job for each user, unless one waits."""
+    subjects = {derived.subject_of(str(one["namespace"]), str(one["user_id"])) for one in payloads}
+    with bench.database.transaction(org, write=True) as tx:
+        store.ask(tx, BUILD, sorted(subjects), bench.clock_us())
+
+
+def user_of(subject: str) -> Who:
+    """What `derived.subject_of` was made of."""
+    namespace, user_id = cast("list[str]", json.loads(subject))
+    return namespace, user_id
+
+
+def jobs(builder: Builder) -> Mapping[str, Handler]:
+    """What the worker does, by the kind of job."""
+    return {BUILD: Builds(builder), SPREAD: spread}
+
+
+LATE: Mapping[str, LateHandler] = {ASK: ask}
