@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import ablate
 import filters
 import functions
 import issues
@@ -134,7 +135,11 @@ def main() -> int:
     options.add_argument("--url", help="a running server; one is started when left out")
     options.add_argument("--leg", action="append", choices=LEGS, help="this leg alone; may be repeated")
     options.add_argument("--recipe", default="", help="the recipe that memories are asked with")
+    options.add_argument("--ablate", action="store_true", help="print what each part of the ranking is worth, and stop")
     given = options.parse_args()
+    if given.ablate:
+        ablate.table(given.data, None)
+        return 0
     with client_for(given.url) as client:
         better = [LEGS[name](Bench(client, given.data, given.recipe)) for name in given.leg or LEGS]
     return 0 if all(better) else 1

@@ -8,6 +8,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 from math import log
 from pathlib import Path
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 import talks
 from documents import read
 from loom.models.interface import Embedder
+from loom.retrieval import dates
 from loom.retrieval.passages import split_passages
 from loom.retrieval.tokens import document, query
 from loom.storage.indexes import TextQuery
@@ -61,6 +63,8 @@ class Store:
         texts: the records, in their order.
         asked: the questions that name records.
         is_talk: whether neighbouring records are turns of one talk.
+        days: the day of each turn of a talk, in words; empty for other kinds.
+        replies: the places of an assistant's turns.
     """
 
     kind: str
@@ -71,6 +75,8 @@ class Store:
     vectors: Vectors
     random_cosine: float
     asked: list[Asked] = field(default_factory=list[Asked])
+    days: Sequence[str] = ()
+    replies: frozenset[int] = frozenset()
 
     @cached_property
     def counts(self) -> Sequence[Counter[str]]:
@@ -129,7 +135,10 @@ def stores(data: Path, embedder: Embedder, cache: Path) -> Iterator[Store]:
                 for one in talk.questions
                 if one.gold
             ]
-            yield made((kind, talk.name), [turn.text for turn in talk.turns], questions, embedder, cache)
+            store = made((kind, talk.name), [turn.text for turn in talk.turns], questions, embedder, cache)
+            store.days = [day_of(turn.said_at) for turn in talk.turns]
+            store.replies = frozenset(places[turn.key] for turn in talk.turns if turn.role == "assistant")
+            yield store
     for folder in DOCUMENTS:
         collection = read(data / folder)
         places = {text.key: place for place, text in enumerate(collection.texts)}
@@ -139,6 +148,11 @@ def stores(data: Path, embedder: Embedder, cache: Path) -> Iterator[Store]:
         ]
         texts = [f"{text.title}\n{text.text}".strip() for text in collection.texts]
         yield made((folder, folder), texts, questions, embedder, cache)
+
+
+def day_of(said_at: str) -> str:
+    """The day of a moment as the word index holds it."""
+    return dates.day_words(int(datetime.fromisoformat(said_at).timestamp()) * 1_000_000) if said_at else ""
 
 
 def made(
