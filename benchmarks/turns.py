@@ -92,7 +92,7 @@ def memory_rank(client: Loom, namespace: str, recipe: str) -> Rank:
         asked = {"namespace": namespace, "namespace_scope": "this", "query": question, "top_k": TOP_K}
         memory = client.call("search.query", {**asked, "bodies": "none", "recipe": recipe})["memory"]
         keys = [hit["memory_key"] for hit in memory["results"]]
-        return Found(keys, memory["retrieval_confidence"], memory["abstain"])
+        return Found(keys, memory.get("retrieval_confidence", 0.0), memory.get("abstain", True))
 
     return rank
 

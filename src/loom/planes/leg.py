@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import inf
 from types import MappingProxyType
 
 from loom.canonical import Json
@@ -52,6 +53,7 @@ class Question:
         now_us: the moment of the call.
         org: the request's org.
         scope: the repository that the named namespace stands for, None when it stands for none.
+        until_s: the moment of the monotonic clock at which a leg that has not answered is left out.
         read_again: what a plane's `refined` found out; see the plane.
     """
 
@@ -72,6 +74,7 @@ class Question:
     now_us: int
     org: str = ""
     scope: CodeScope | None = None
+    until_s: float = inf
     read_again: Mapping[int, float] = field(default_factory=lambda: MappingProxyType({}))
 
 

@@ -212,7 +212,7 @@ def refined(prepare: Prepare, question: Question) -> Question:
     if not RECIPES[page.recipe].read_again_max:
         return question
     quest = question_quest(page, question)
-    return replace(question, read_again=rereading.read_again(prepare, question.org, lambda _: quest))
+    return replace(question, read_again=rereading.read_again(prepare, question.org, lambda _: quest, question.until_s))
 
 
 def ask(tx: Transaction, question: Question) -> Section:
