@@ -12,7 +12,7 @@ import snowballstemmer
 from loom.client import Loom
 from talks import Dialogue, Question, Turn
 
-BATCH = 200
+BATCH = 25
 TOP_K = 10
 WITH_VECTORS = 20
 """Turns of one append that has their vectors made before it answers."""

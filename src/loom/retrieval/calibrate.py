@@ -203,7 +203,12 @@ def calibrated(facts: Evidence) -> Calibrated:
     probability = 1.0 / (1.0 + exp(-max(-_LOGIT_MAX, min(_LOGIT_MAX, logit))))
     share = min(1.0, SMALL / count)
     flagged_under = table.flagged_under * (1.0 + FLAGGED_MORE * share * share)
-    return Calibrated(probability, probability < flagged_under, probability < table.abstain_under * (1.0 + share))
+    return Calibrated(
+        probability,
+        # What holds every word of the question is shown, however much nearer another hit is.
+        below_threshold=probability < flagged_under and covered < 1.0,
+        doubtful=probability < table.abstain_under * (1.0 + share),
+    )
 
 
 def confidence(hits: Sequence[Calibrated]) -> Confidence:
