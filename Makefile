@@ -11,7 +11,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/pytest -n $(WORKERS) --dist worksteal
 SOURCES := src tests benchmarks docs .ci
 
-.PHONY: run check static quick test slow clients wheel bench-quality bench-speed docs clean
+.PHONY: run check static quick test slow clients wheel bench-quality bench-profiles bench-speed docs clean
 
 run: .venv/.runs
 	$(BIN)/loom serve
@@ -34,6 +34,7 @@ slow: .venv/.checks
 
 clients: .venv/.checks
 	$(BIN)/python tests/mcp_clients/setup.py
+	$(BIN)/python tests/language_model/setup.py
 	$(BIN)/pytest -m clients
 
 wheel: .venv/.checks
@@ -41,9 +42,14 @@ wheel: .venv/.checks
 
 bench-quality: .venv/.checks
 	$(BIN)/python benchmarks/quality.py --data $(DATA)
+	$(BIN)/python benchmarks/profiles.py --data $(DATA)
+
+bench-profiles: .venv/.checks
+	$(BIN)/python benchmarks/profiles.py --data $(DATA) --precision-min 0.95
 
 bench-speed: .venv/.checks
-	$(BIN)/python benchmarks/speed.py --engine $(or $(ENGINE),sqlite)
+	$(BIN)/python benchmarks/speed.py --engine $(or $(ENGINE),sqlite) --part $(or $(PART),both)
+	$(BIN)/python benchmarks/structured.py
 
 docs: .venv/.checks
 	$(BIN)/python docs/generate.py

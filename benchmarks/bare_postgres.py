@@ -122,7 +122,7 @@ class Appender:
         run = self._connection.execute
         run(self._begin)
         before = run(literal(translated(store.EXACT)), self._place).fetchone()
-        number, job = self._stamp(), self._stamp()
+        number = self._stamp()
         text = line if before is None else json.loads(before["value"]) + "\n" + line
         version = _version(before["item_id"] if before else number, number, json.dumps(text))
         with self._connection.pipeline():
@@ -137,7 +137,7 @@ class Appender:
             run(literal(translated(namespaces.TOUCH)), {**version, **touched})
             run(PUT_TEXT, version)
             run(REMOVE_VECTORS, version)
-            queued = {"kind": "bare", "subject": "x", "generation": job, "run_at": (1 << 62)}
+            queued = {"kind": "bare", "subject": "x", "generation": time.time_ns(), "run_at": (1 << 62)}
             run(literal(translated(outbox.ENQUEUE)), {"org": ORG, **queued})
         run("COMMIT")
 

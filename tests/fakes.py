@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from threading import Event
 from typing import Any
@@ -133,7 +133,7 @@ class Core:
 
     @property
     def bench(self) -> Bench:
-        return bench_of(self.database, self.embedder, self.clock)
+        return replace(bench_of(self.database, self.embedder, self.clock), writer=self.dispatcher.writer)
 
     def drain(self, org: str = ORG) -> int:
         """Do every job that is due; how many were done."""

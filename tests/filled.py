@@ -9,6 +9,7 @@ from typing import Any
 
 from fakes import ORG, Clock, Core, core_of
 from loom import compose, config
+from loom.models.hashing import HashingEmbedder
 from loom.storage.interface import Database, Row
 
 CODE_ORG, TRACKER_ORG = "code", "tracker"
@@ -69,7 +70,7 @@ def whole_core(home: Path, database: Database, clock: Clock, pool: Executor) -> 
     """A core of every operation and job, as a server in `home` has them."""
     settings = config.Settings(home=home)
     every = [op for op in compose.registry() if op.name != "ops.capabilities"]
-    return core_of(every, compose.jobs(settings), {}, database, clock, pool)
+    return core_of(every, compose.jobs(settings, HashingEmbedder(), None), {}, database, clock, pool)
 
 
 def fill(core: Core, folder: Path) -> None:

@@ -5,8 +5,9 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -92,6 +93,14 @@ def wait_ready(url: str, process: subprocess.Popen[str]) -> None:
             except subprocess.TimeoutExpired:
                 continue
     raise AssertionError("the server was not ready in time")
+
+
+def wait_until(condition: Callable[[], bool], timeout_s: float) -> None:
+    """Until the condition holds; fails when the time is over."""
+    deadline, nothing = time.monotonic() + timeout_s, threading.Event()
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come to hold in time"
+        nothing.wait(0.1)
 
 
 @contextmanager

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from loom import config
+from loom import compose, config
+from loom.storage.interface import StoreError
 
 
 @pytest.fixture
@@ -65,6 +66,8 @@ def test_the_folder_may_choose_a_home(here: Path, home: Path, monkeypatch: pytes
         ("prot = 1\n", "unknown setting 'prot'"),
         ('url = "http://evil.example"\n', "'url' is not read here"),
         ('token = "stolen"\n', "'token' is not read here"),
+        ('writer_url = "http://evil.example"\n', "'writer_url' is not read here"),
+        ('writer_api_key = "stolen"\n', "'writer_api_key' is not read here"),
         ('session = "s"\n', "'session' is not read here"),
         ("port = ", "is not TOML"),
         ("port = 70000\n", "setting port (LOOM_PORT)"),
@@ -105,3 +108,74 @@ def test_the_bridge_finds_its_session(here: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_every_setting_says_what_it_means() -> None:
     assert [name for name, field in config.Settings.model_fields.items() if not field.description] == []
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("https://llm.example/v1/", "https://llm.example/v1"),
+        (" http://127.0.0.1:8080/v1/chat/completions ", "http://127.0.0.1:8080/v1"),
+    ],
+)
+def test_an_endpoint_is_kept_in_one_form(here: Path, monkeypatch: pytest.MonkeyPatch, given: str, kept: str) -> None:
+    monkeypatch.setenv("LOOM_WRITER_URL", given)
+    assert config.load(here).writer_url == kept
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("LOOM_WRITER_URL", "llm.example/v1"),
+        ("LOOM_WRITER_URL", "ftp://llm.example/v1"),
+        ("LOOM_WRITER_URL", "https://user:stolen@llm.example/v1"),
+        ("LOOM_WRITER_URL", "https://llm.example/v1?key=stolen"),
+        ("LOOM_WRITER_API_KEY", "stolen key"),
+        ("LOOM_WRITER_API_KEY", "stolen\nX-Header: 1"),
+        ("LOOM_WRITER_API_KEY", "stolen\u00e9"),
+    ],
+)
+def test_an_endpoint_or_key_that_is_refused(
+    here: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(config.BadSettings) as caught:
+        config.load(here)
+    assert variable in str(caught.value)
+    assert "stolen" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "missing"),
+    [
+        ({"LOOM_WRITER_URL": "https://llm.example/v1"}, "LOOM_WRITER_MODEL"),
+        ({"LOOM_WRITER_MODEL": "m"}, "LOOM_WRITER_URL"),
+        (
+            {
+                "LOOM_WRITER_URL": "https://llm.example/v1",
+                "LOOM_WRITER_MODEL": "m",
+                "LOOM_WRITER_OUTPUT_TOKENS_MAX": "8000",
+            },
+            "LOOM_WRITER_OUTPUT_TOKENS_MAX",
+        ),
+    ],
+)
+def test_half_a_language_model_stops_the_start(
+    here: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, str], missing: str
+) -> None:
+    for name, value in changes.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(StoreError) as caught:
+        compose.build(config.load(here))
+    assert missing in str(caught.value)
+
+
+def test_a_language_model_is_off_until_it_is_named(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert compose.writer(config.load(here)) is None
+    monkeypatch.setenv("LOOM_WRITER_URL", "https://llm.example/v1")
+    monkeypatch.setenv("LOOM_WRITER_MODEL", "m")
+    monkeypatch.setenv("LOOM_WRITER_API_KEY", "stolen")
+    settings = config.load(here)
+    writer = compose.writer(settings)
+    assert writer is not None
+    assert (writer.endpoint, writer.model) == ("https://llm.example/v1", "m")
+    assert "stolen" not in repr(settings) + repr(writer)

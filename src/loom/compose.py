@@ -22,6 +22,7 @@ from loom.edges.http.metrics import Metrics
 from loom.edges.mcp.endpoint import McpEndpoint
 from loom.edges.mcp.server import Tools, mcp_server
 from loom.edges.workers import Workers
+from loom.jobs.backlog import Backlog
 from loom.jobs.handlers import Bench, Handler
 from loom.jobs.late import LateQueue
 from loom.jobs.worker import Worker
@@ -30,7 +31,9 @@ from loom.models import sources
 from loom.models.hashing import HashingEmbedder
 from loom.models.interface import Embedder
 from loom.models.onnx import OnnxEmbedder
+from loom.models.openai_style import Endpoint, OpenAiStyle
 from loom.models.reranker import OnnxReranker, installed_reranker
+from loom.models.writer import Writer
 from loom.ops.dispatch import Dispatcher
 from loom.ops.ratelimit import PerMinute, RateLimit, SharedPerMinute
 from loom.ops.registry import Registry
@@ -49,6 +52,9 @@ CODE_FOLDER = "code"
 """Repositories that were fetched."""
 
 LEG_THREADS = 16
+MODEL_BUILD_TIMEOUT_S = 300.0
+"""How long a language model may take to build one profile, all its calls together."""
+
 MEBIBYTE = 1024 * 1024
 
 PLANES = (memory, profile, knowledge, conversation, tracker, code)
@@ -57,6 +63,7 @@ LIBRARY = code.Library(knowledge.keep_text, knowledge.forget_text)
 """A repository's documents are kept with the others of its namespace."""
 
 PURGES = (
+    memory.purge_namespace,
     profile.purge_namespace,
     conversation.purge_namespace,
     knowledge.purge_namespace,
@@ -214,23 +221,56 @@ def reranker(settings: Settings) -> OnnxReranker | None:
         return None
 
 
+def writer(settings: Settings) -> Writer | None:
+    """The language model that the settings name, not called yet; None when they name none.
+
+    Raises:
+        StoreError: they name half of one.
+    """
+    if not settings.writer_url and not settings.writer_model:
+        return None
+    if not settings.writer_url or not settings.writer_model:
+        missing = "writer_model (LOOM_WRITER_MODEL)" if settings.writer_url else "writer_url (LOOM_WRITER_URL)"
+        raise StoreError(f"setting {missing}: a language model needs both its endpoint and its name; set this one too")
+    if settings.writer_output_tokens_max * 2 > settings.writer_context_tokens:
+        raise StoreError(
+            "setting writer_output_tokens_max (LOOM_WRITER_OUTPUT_TOKENS_MAX): is over half of writer_context_tokens"
+        )
+    return OpenAiStyle(
+        Endpoint(
+            url=settings.writer_url,
+            model=settings.writer_model,
+            api_key=settings.writer_api_key,
+            timeout_s=settings.writer_timeout_s,
+            context_tokens=settings.writer_context_tokens,
+            output_tokens_max=settings.writer_output_tokens_max,
+        )
+    )
+
+
 def build(settings: Settings) -> App:
     """A server on the store of `settings.home`; not started.
 
     Raises:
         StoreError: the store or the model's files cannot be used.
     """
+    language_model = writer(settings)
     store, model, reader = database(settings), embedder(settings), reranker(settings)
-    bench = Bench(store, model, clock_us, settings.tombstone_days)
+    bench = Bench(store, model, clock_us, settings.tombstone_days, language_model)
     late = LateQueue(bench, {name: handler for part in (*PLANES, system) for name, handler in part.LATE.items()})
     sweeps = [sweep for part in (*PLANES, system) for sweep in part.SWEEPS]
-    worker = Worker(bench, jobs(settings), sweeps, late)
+    slow = memory.SLOW if language_model is None else memory.SLOW | {profile.BUILD}
+    worker = Worker(bench, jobs(settings, model, language_model), sweeps, late, slow=slow)
     lifecycle, metrics, pool = Lifecycle(), Metrics(), ThreadPoolExecutor(LEG_THREADS, "loom-leg")
+    backlog = Backlog(store, clock_us)
+    metrics.gauge("jobs_waiting", "Jobs of every org that wait or are being done.", backlog.waiting)
+    metrics.gauge("jobs_oldest_seconds", "How long ago the oldest of them was asked for.", backlog.oldest_s)
     ops = registry()
     dispatcher = Dispatcher(
         registry=ops,
         database=store,
         embedder=model,
+        writer=language_model,
         install=install(settings),
         rate_limit=rate_limit(settings, store),
         clock_us=clock_us,
@@ -251,13 +291,18 @@ def build(settings: Settings) -> App:
     return App(dispatcher, asgi, lifecycle, worker, model, store, pool, works=settings.later_work == "here")
 
 
-def jobs(settings: Settings) -> dict[str, Handler]:
+def jobs(settings: Settings, model: Embedder, language_model: Writer | None) -> dict[str, Handler]:
     """What the worker does, by the kind of job."""
-    closed = (*code.SYSTEM_FOLDERS, settings.home.resolve())
+    closed = (*code.SYSTEM_FOLDERS, *limits(settings).closed_folders)
+    if language_model is None:
+        builds = profile.jobs(profile.RulesBuilder(model))
+    else:
+        builds = profile.jobs(profile.ModelBuilder(language_model), MODEL_BUILD_TIMEOUT_S)
     yard = code.Yard(settings.home / CODE_FOLDER, git_environment(), closed=closed)
     return {
         **embedding.JOBS,
-        **profile.jobs(profile.KeyedBuilder()),
+        **memory.JOBS,
+        **builds,
         **conversation.JOBS,
         **knowledge.JOBS,
         **tracker.JOBS,
@@ -286,6 +331,7 @@ def limits(settings: Settings) -> Limits:
         leg_timeout_s=settings.leg_timeout_ms / 1000,
         tombstone_days=settings.tombstone_days,
         git_schemes=settings.code_git_schemes,
+        closed_folders=(settings.home.resolve(),),
     )
 
 

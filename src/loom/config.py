@@ -15,6 +15,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast, get_args, get_origin
+from urllib.parse import urlsplit
 
 from platformdirs import PlatformDirs
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, SecretStr, ValidationError
@@ -23,7 +24,9 @@ from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 
 ENV_PREFIX = "LOOM_"
 FILE_NAME = "loom.toml"
-HOME_FILE_ONLY = frozenset({"url", "token", "database_url", "database_replica_url"})
+HOME_FILE_ONLY = frozenset(
+    {"url", "token", "database_url", "database_replica_url", "writer_url", "writer_model", "writer_api_key"}
+)
 ENVIRONMENT_ONLY = frozenset({"session", "project_dir"})
 ENV_NAMES: Mapping[str, tuple[str, ...]] = {
     "session": ("LOOM_SESSION", "CLAUDE_CODE_SESSION_ID"),
@@ -62,6 +65,25 @@ def _words(value: object) -> object:
     return [word.strip() for word in value.split(",") if word.strip()] if isinstance(value, str) else value
 
 
+def _endpoint(url: str) -> str:
+    """The address of an endpoint, without a slash at its end; ValueError when it is none, or holds more than that."""
+    if not url.strip():
+        return ""
+    parts = urlsplit(url.strip())
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError("an address like https://host/v1, with nothing behind the path")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("holds a login; the key belongs in writer_api_key (LOOM_WRITER_API_KEY)")
+    return url.strip().rstrip("/").removesuffix("/chat/completions")
+
+
+def _sendable(key: SecretStr) -> SecretStr:
+    """The key, once a header can carry it."""
+    if not all(" " < c <= "~" for c in key.get_secret_value()):
+        raise ValueError("holds a space, a line break or a character that no key has")
+    return key
+
+
 def _setting(default: object, meaning: str, *, unit: str = "", **bounds: int) -> Any:
     return Field(default=default, description=meaning, json_schema_extra={"unit": unit}, **cast("Any", bounds))
 
@@ -85,6 +107,12 @@ def _whole_path(path: Path) -> Path:
 
 Folder = Annotated[Path, AfterValidator(_whole_path)]
 """A folder; `~` and relative paths are made whole."""
+
+EndpointUrl = Annotated[str, AfterValidator(_endpoint)]
+"""The address of a service, without a secret in it."""
+
+ApiKey = Annotated[SecretStr, AfterValidator(_sendable)]
+"""A key that is sent in a header."""
 
 Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_words)]
 """A list of words; separated by commas in the environment."""
@@ -144,12 +172,30 @@ class Settings(BaseSettings):
         "here", "Whether a server makes vectors and cleans up itself, or leaves that to `loom worker`."
     )
     tombstone_days: int = _setting(14, "How long a deleted memory can be restored.", unit="days", ge=0)
-    vector_cache_mb: int = _setting(512, "Memory for vectors kept ready to search.", unit="MiB", ge=1)
+    vector_cache_mb: int = _setting(
+        512, "Memory for vectors kept ready to search; one of the built-in model takes 1.7 KiB.", unit="MiB", ge=1
+    )
 
     embedder: str = _setting(
         "builtin",
         "Turns text into vectors: `builtin`, `hashing` (no model, for tests) or the folder of an ONNX model.",
         min_length=1,
+    )
+    writer_url: EndpointUrl = _setting(
+        "",
+        "Endpoint of a language model that speaks OpenAI's `/chat/completions`, as `https://host/v1`; empty for none."
+        " Memories and messages are sent there.",
+    )
+    writer_model: str = _setting("", "That model's name at the endpoint; empty for no language model.")
+    writer_api_key: ApiKey = _setting(SecretStr(""), "Key that is sent to that endpoint; empty for none.")
+    writer_timeout_s: int = _setting(
+        60, "How long one call of the language model may take, repeats included.", unit="s", ge=1, le=600
+    )
+    writer_context_tokens: int = _setting(
+        8192, "What the language model takes and gives together.", unit="tokens", ge=2048
+    )
+    writer_output_tokens_max: int = _setting(
+        2048, "Longest answer of the language model; at most half of its context.", unit="tokens", ge=64
     )
     leg_timeout_ms: int = _setting(2000, "How long search.query waits for each plane.", unit="ms", ge=1)
     memory_search_fanout_max_namespaces: int = _setting(

@@ -26,6 +26,7 @@
   + RateLimited           429  RATE_LIMITED
   + HeadTooLarge          431  HEAD_TOO_LARGE
   + Internal              500  INTERNAL
+  + ModelFailed           502  MODEL_FAILED
   + Unavailable           503  UNAVAILABLE
 
 A class's docstring says what happened; the message of an instance says which
@@ -245,6 +246,13 @@ class HeadTooLarge(LoomError):
 
 class Internal(LoomError):
     """The server failed; the log has the cause under the request id."""
+
+
+class ModelFailed(LoomError):
+    """The configured language model gave no usable answer, and asking again will not help; nothing was written."""
+
+    status = 502
+    code = "MODEL_FAILED"
 
 
 class Unavailable(LoomError):

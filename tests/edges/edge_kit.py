@@ -91,11 +91,15 @@ class MemoryTransaction:
         return self.rows(sql, **params)
 
     def lock(self, *key: str) -> None: ...
+    def stamp_soon(self) -> None: ...
 
     def stamp(self) -> int:
         return time.time_ns()
 
     def outstrip(self, number: int) -> None: ...
+
+    def clock_ns(self) -> int:
+        return time.time_ns()
 
 
 class MemoryDatabase:
@@ -115,6 +119,10 @@ class MemoryDatabase:
             raise StoreError("the disk is full; make room")
         with self._lock:
             yield MemoryTransaction(org, self.kept)
+
+    def look(self, org: str, sql: str, /, **params: Param) -> Row | None:
+        with self._transaction(org) as tx:
+            return tx.row(sql, **params)
 
     def orgs(self) -> Sequence[str]:
         return ("dev",)

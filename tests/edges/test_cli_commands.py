@@ -10,7 +10,7 @@ import pytest
 from cli_kit import SmallServer
 
 from loom import compose, config
-from loom.edges.cli import imports
+from loom.edges.cli import doctor, imports
 from loom.edges.cli.launch import server_url
 from loom.edges.cli.main import main
 from loom.edges.cli.output import show_answer, show_table
@@ -18,6 +18,7 @@ from loom.edges.cli.problem import Problem
 from loom.edges.cli.serve import bound, shown_url
 from loom.edges.cli.shell import load_settings
 from running import free_port
+from writer_kit import KEY, writer_at
 
 Printed = pytest.CaptureFixture[str]
 
@@ -233,13 +234,30 @@ def test_the_doctor_says_what_is_wrong(server: SmallServer, capsys: Printed, mon
     monkeypatch.setenv("LOOM_PORT", str(port))
     loom("doctor", "--json")
     checks = {each["check"]: each for each in json.loads(capsys.readouterr().out)["checks"]}
-    assert set(checks) == {"python", "disk", "port", "store", "model", "tokens", "versions"}
+    assert set(checks) == {"python", "disk", "port", "store", "model", "language model", "tokens", "versions"}
     assert all(checks[name]["ok"] for name in ("python", "port", "store", "model", "tokens"))
+    assert checks["language model"] == {
+        "check": "language model",
+        "ok": True,
+        "found": "none is configured; no text leaves this server",
+    }
     with socket.create_server(("127.0.0.1", port)):
         assert loom("doctor", "--json") == 1
     checks = {each["check"]: each for each in json.loads(capsys.readouterr().out)["checks"]}
     assert not checks["port"]["ok"]
     assert server.closed == 2
+
+
+@pytest.mark.parametrize(
+    ("url", "warns"),
+    [("https://llm.example/v1", False), ("http://127.0.0.1:9/v1", False), ("http://llm.example/v1", True)],
+)
+def test_the_doctor_says_where_text_would_go(url: str, warns: bool) -> None:
+    finding = doctor.writer(writer_at(url))
+    assert finding.ok
+    assert finding.found.startswith(f"memories and messages go to scripted at {url}")
+    assert ("unencrypted" in finding.found) == warns
+    assert KEY not in finding.found
 
 
 @pytest.mark.parametrize(

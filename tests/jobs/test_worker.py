@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 
 import pytest
@@ -129,6 +130,22 @@ def test_a_woken_org_is_served_soon(bench: Bench) -> None:
     assert waiting(bench) == 0
 
 
+def test_a_job_that_waits_is_done_when_it_is_due_and_not_at_the_next_look(database: Database, clock: Clock) -> None:
+    begin_us, begin_s = clock(), time.monotonic()
+    bench = Bench(
+        database, HashingEmbedder(), lambda: begin_us + int((time.monotonic() - begin_s) * 1_000_000), tombstone_days=14
+    )
+    seen = Seen()
+    worker = made(bench, {"one": seen})
+    worker.start()
+    with database.transaction("dev", write=True) as tx:
+        outbox.enqueue(tx, "one", "a", 300_000)
+    worker.wake("dev")
+    assert seen.wait(lambda: seen.calls == [["a"]])
+    assert bench.clock_us() >= begin_us + 300_000
+    assert worker.stop()
+
+
 def test_an_org_that_nobody_woke_is_found_at_start(bench: Bench) -> None:
     seen = Seen()
     enqueue(bench, "one", "a", org="other")
@@ -250,3 +267,38 @@ def test_work_does_not_wait_for_a_clock_that_was_set_back(bench: Bench, clock: C
     enqueue(bench, "a", "x", "y")
     with bench.database.transaction("dev", write=True) as tx:
         assert [job.subject for job in outbox.take(tx, clock(), 10)] == ["x", "y"]
+
+
+def test_slow_jobs_keep_nobody_waiting(bench: Bench) -> None:
+    quick, let_go = Seen(), threading.Event()
+    slow = Seen()
+
+    def waits(bench: Bench, org: str, subjects: Sequence[str]) -> None:
+        slow(bench, org, subjects)
+        assert let_go.wait(WAIT_S)
+
+    enqueue(bench, "slow", "a", "b")
+    worker = Worker(bench, {"slow": waits, "quick": quick}, (), LateQueue(bench, {}), SELDOM, {"slow"})
+    worker.start()
+    try:
+        assert slow.wait(lambda: len(slow.calls) == 1)
+        enqueue(bench, "quick", "c")
+        worker.wake("dev")
+        assert quick.wait(lambda: quick.calls == [["c"]])
+        assert len(slow.calls) == 1
+        let_go.set()
+        assert slow.wait(lambda: len(slow.calls) == 2)
+    finally:
+        let_go.set()
+        assert worker.stop()
+    assert sorted(slow.calls) == [["a"], ["b"]]
+
+
+def test_slow_jobs_are_done_with_the_others_when_work_is_asked_for(bench: Bench) -> None:
+    slow, quick = Seen(), Seen()
+    enqueue(bench, "slow", "a", "b")
+    enqueue(bench, "quick", "c")
+    worker = Worker(bench, {"slow": slow, "quick": quick}, (), LateQueue(bench, {}), SELDOM, {"slow"})
+    assert worker.work("dev") == 3
+    assert (slow.calls, quick.calls) == ([["a"], ["b"]], [["c"]])
+    assert waiting(bench) == 0

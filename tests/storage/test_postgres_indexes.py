@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import psycopg
 import pytest
 from store_kit import MIGRATIONS, ORG, OTHER_SHELF, SHELF, PostgresEngine, SqliteEngine, random_units, text
 
 from loom.storage.indexes import IndexedText, Scored, TextQuery
 from loom.storage.interface import Database
-from loom.storage.postgres import vector_index
+from loom.storage.postgres import upkeep, vector_index
 from loom.storage.postgres.engine import PostgresDatabase
 from loom.storage.postgres.lexemes import OVERLAP_TOKENS, PART_TOKENS_MAX
 
@@ -115,6 +116,25 @@ def test_a_large_shelfs_own_index_finds_what_exact_search_finds(
     with postgres_only.transaction(ORG, write=False) as tx:
         assert tx.rows("SELECT indexname FROM pg_indexes WHERE indexname LIKE 'vector~_near%' ESCAPE '~'") == []
         assert [one.item_id for one in tx.vectors.best(OTHER_SHELF, SPACE, matrix[7], 1)] == [7]
+
+
+def test_rows_that_the_servers_own_statistics_do_not_know_get_their_index(
+    postgres_only: PostgresDatabase, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "INDEXED_FROM_ROWS", 50)
+    with postgres_only.transaction(ORG, write=True) as tx:
+        for number, vector in enumerate(random_units(60, 16, 1)):
+            tx.vectors.put(SHELF, number, SPACE, [vector])
+    counting = "SELECT count(*) FROM pg_indexes WHERE schemaname = 'loom' AND indexname LIKE 'vector~_near%' ESCAPE '~'"
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        # So a coordinator's table looks whose rows are on other servers.
+        connection.execute("UPDATE pg_class SET reltuples = 0, relpages = 0 WHERE oid = 'loom.vector_row'::regclass")
+        postgres_only.maintain()
+        assert connection.execute(counting).fetchone() == (1,)
+        with postgres_only.transaction(ORG, write=True) as tx:
+            tx.vectors.drop(SHELF)
+        postgres_only.maintain()
+        assert connection.execute(counting).fetchone() == (0,)
 
 
 def found(database: PostgresDatabase, query: object, allowed: set[int] | None) -> list[int]:

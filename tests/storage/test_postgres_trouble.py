@@ -45,6 +45,12 @@ def attempt(database: Database, *steps: Step) -> None:
             step(tx)
 
 
+def locked(tx: Transaction, *key: str) -> None:
+    """Take a lock now; alone it waits for the next statement that has an answer."""
+    tx.lock(*key)
+    tx.rows(COUNT)
+
+
 def terminate_all(url: str) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(TERMINATE)
@@ -94,9 +100,9 @@ def test_two_that_lock_in_opposite_order_are_a_race(database: PostgresDatabase) 
     def lock(first: str, second: str) -> None:
         try:
             with database.transaction(ORG, write=True) as tx:
-                tx.lock(first)
+                locked(tx, first)
                 met.wait(WAIT_S)
-                tx.lock(second)
+                locked(tx, second)
             outcomes.append("kept")
         except Raced:
             outcomes.append("raced")
@@ -111,7 +117,7 @@ def test_the_same_key_waits_and_another_does_not(database: PostgresDatabase) -> 
 
     def holder() -> None:
         with database.transaction(ORG, write=True) as tx:
-            tx.lock("k", "1")
+            locked(tx, "k", "1")
             held.set()
             assert go_on.wait(WAIT_S)
             order.append("holder")
@@ -119,14 +125,14 @@ def test_the_same_key_waits_and_another_does_not(database: PostgresDatabase) -> 
     def same() -> None:
         assert held.wait(WAIT_S)
         with database.transaction(ORG, write=True) as tx:
-            tx.lock("k", "1")
+            locked(tx, "k", "1")
             order.append("same")
 
     def others() -> None:
         assert held.wait(WAIT_S)
         for org, key in ((ORG, ("k", "2")), (ORG, ("k1",)), ("rival", ("k", "1"))):
             with database.transaction(org, write=True) as tx:
-                tx.lock(*key)
+                locked(tx, *key)
         order.append("others")
         go_on.set()
 
@@ -140,7 +146,7 @@ def test_a_wait_for_a_lock_is_bounded(postgres_url: str) -> None:
 
     def holder() -> None:
         with database.transaction(ORG, write=True) as tx:
-            tx.lock("k")
+            locked(tx, "k")
             held.set()
             go_on.wait(WAIT_S)
 
@@ -148,7 +154,7 @@ def test_a_wait_for_a_lock_is_bounded(postgres_url: str) -> None:
         assert held.wait(WAIT_S)
         try:
             with pytest.raises(StoreError, match="busy"), database.transaction(ORG, write=True) as tx:
-                tx.lock("k")
+                locked(tx, "k")
         finally:
             go_on.set()
 

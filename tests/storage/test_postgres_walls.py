@@ -11,7 +11,7 @@ from loom.storage.interface import SYSTEM_ORG, StoreError
 from loom.storage.migrate import from_package
 from loom.storage.postgres.dialect import APP_ROLE
 from loom.storage.postgres.engine import PostgresDatabase
-from loom.storage.postgres.migrations import OUTSIDE_THE_WALL
+from loom.storage.postgres.migrations import OUTSIDE_THE_WALL, WITHOUT_ORG
 from postgres_server import TestServer
 
 THEIRS = "rival"
@@ -75,7 +75,8 @@ def test_every_table_is_behind_a_wall(postgres: TestServer) -> None:
     with postgres.migrated(from_package("loom")) as url, psycopg.connect(url) as connection:
         rows = connection.execute(
             "SELECT relname, relrowsecurity AND relforcerowsecurity FROM pg_class"
-            " WHERE relnamespace = CAST('loom' AS regnamespace) AND relkind = 'r' AND relname <> 'store_migration'"
+            " WHERE relnamespace = CAST('loom' AS regnamespace) AND relkind = 'r' AND relname <> ALL(%s)",
+            [list(WITHOUT_ORG)],
         ).fetchall()
         policies = connection.execute(
             "SELECT tablename FROM pg_policies WHERE schemaname = 'loom' AND policyname = 'own_org'"
@@ -84,7 +85,8 @@ def test_every_table_is_behind_a_wall(postgres: TestServer) -> None:
             "SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid"
             " JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]"
             " WHERE c.relnamespace = CAST('loom' AS regnamespace) AND i.indisunique AND a.attname <> 'org'"
-            " AND c.relname <> 'store_migration_pkey'"
+            " AND c.relname <> ALL(%s)",
+            [[f"{table}_pkey" for table in WITHOUT_ORG]],
         ).fetchall()
     assert len(rows) > 10
     assert {name for name, walled in rows if not walled} == set(OUTSIDE_THE_WALL)

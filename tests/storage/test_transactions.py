@@ -271,3 +271,25 @@ def test_after_close_nothing_is_served(engine: Engine) -> None:
             pass
     with pytest.raises(StoreError, match="closed"):
         database.orgs()
+
+
+def test_a_look_is_one_row_of_ones_own_org(database: Database) -> None:
+    add(database, "mine")
+    add(database, "theirs", org="rival")
+    sql = "SELECT body FROM item WHERE org = :org AND body = :body"
+    assert database.look(ORG, sql, body="mine") == {"body": "mine"}
+    assert database.look(ORG, sql, body="theirs") is None
+    assert database.look("rival", sql, body="theirs") == {"body": "theirs"}
+    add(database, "mine")
+    with pytest.raises(AssertionError):
+        database.look(ORG, sql, body="mine")
+    with database.transaction(ORG, write=False), pytest.raises(RuntimeError):
+        database.look(ORG, sql, body="mine")
+
+
+def test_a_closed_store_gives_no_look(database: Database, engine: Engine) -> None:
+    del database
+    other = engine.open()
+    other.close()
+    with pytest.raises(StoreError):
+        other.look(ORG, COUNT)

@@ -10,6 +10,7 @@ from fakes import Core, CoreOf
 from loom import __version__, federation, system
 from loom.ledger import embedding
 from loom.planes import profile
+from writer_kit import KEY, writer_at
 
 
 def is_valid(schema: dict[str, Any], value: Any) -> bool:
@@ -29,6 +30,7 @@ def test_health_says_how_the_parts_are(core: Core) -> None:
         "status": "ok",
         "server_version": __version__,
         "embedder_ok": True,
+        "writer_configured": False,
         "jobs_waiting": 0,
         "degraded": [],
     }
@@ -36,6 +38,14 @@ def test_health_says_how_the_parts_are(core: Core) -> None:
     core.embedder.off.set()
     answer = core.call("ops.health")
     assert (answer["status"], answer["degraded"], answer["jobs_waiting"]) == ("degraded", ["embedder"], 1)
+
+
+def test_health_says_whether_there_is_a_language_model_and_no_more(core: Core) -> None:
+    with_one = replace(core, dispatcher=replace(core.dispatcher, writer=writer_at("http://127.0.0.1:9/v1")))
+    answer = with_one.call("ops.health")
+    assert (answer["status"], answer["writer_configured"]) == ("ok", True)
+    assert KEY not in str(answer)
+    assert "127.0.0.1" not in str(answer)
 
 
 def test_the_index_lists_every_operation(core: Core) -> None:

@@ -49,8 +49,9 @@ def settings_page(rows: Sequence[Mapping[str, str]]) -> str:
     return (
         f"{NOTE}# Settings\n\n"
         "A value comes from the first of: the environment, `loom.toml` in the working folder, `loom.toml` in the home "
-        "folder, the default. An unknown key in a file stops the start and is named. `url` and `token` are not read "
-        "from the working folder, since they decide where a token is sent.\n\n"
+        "folder, the default. An unknown key in a file stops the start and is named. `url`, `token` and what "
+        "names a database or a language model are not read from the working folder, since they decide where a token or "
+        "a memory is sent.\n\n"
         "| name | environment | type | default | unit | meaning |\n|---|---|---|---|---|---|\n"
         + "\n".join(lines)
         + "\n"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from loom.canonical import Json
 from loom.models.interface import Embedder
+from loom.models.writer import Writer
 from loom.storage.interface import Database
 
 
@@ -17,12 +18,14 @@ class Bench:
         embedder: turns text into vectors.
         clock_us: now, in microseconds UTC.
         tombstone_days: how long a deleted memory can be restored.
+        writer: the language model; None when none is configured.
     """
 
     database: Database
     embedder: Embedder
     clock_us: Callable[[], int]
     tombstone_days: int
+    writer: Writer | None = None
 
 
 Handler = Callable[[Bench, str, Sequence[str]], None]

@@ -15,16 +15,29 @@ ENQUEUE = """
 INSERT INTO job (org, kind, subject, generation, run_at, attempts, leased_until)
 VALUES (:org, :kind, :subject, :generation, :run_at, 0, 0)
 ON CONFLICT (org, kind, subject) DO UPDATE
-SET generation = excluded.generation, run_at = excluded.run_at, attempts = 0, leased_until = 0
+SET generation = CASE WHEN excluded.generation > job.generation THEN excluded.generation
+        ELSE job.generation + 1 END,
+    run_at = excluded.run_at, attempts = 0, leased_until = 0
 """
 
 DUE = """
 SELECT kind, subject, generation, attempts FROM job
 WHERE org = :org AND run_at <= :now AND leased_until <= :now
+    AND CASE WHEN kind IN (:kinds) THEN 1 ELSE 0 END = :among
 ORDER BY generation LIMIT :most
 """
 
-ANY_DUE = "SELECT 1 AS one FROM job WHERE org = :org AND run_at <= :now AND leased_until <= :now LIMIT 1"
+ANY_DUE = """
+SELECT 1 AS one FROM job WHERE org = :org AND run_at <= :now AND leased_until <= :now
+    AND CASE WHEN kind IN (:kinds) THEN 1 ELSE 0 END = :among
+LIMIT 1
+"""
+
+NEXT = """
+SELECT run_at FROM job WHERE org = :org AND run_at > :now AND run_at <= :until
+    AND CASE WHEN kind IN (:kinds) THEN 1 ELSE 0 END = :among
+ORDER BY run_at LIMIT 1
+"""
 
 LEASE = """
 UPDATE job SET leased_until = :until WHERE org = :org AND kind = :kind AND subject = :subject
@@ -48,7 +61,8 @@ class Job:
     Attributes:
         kind: which handler does it.
         subject: what it is about, in the handler's own words; no stored text.
-        generation: tells this request from a later one for the same subject.
+        generation: tells this request from a later one for the same subject; about when it was asked for, in
+            nanoseconds.
         attempts: how often it failed before.
     """
 
@@ -58,23 +72,46 @@ class Job:
     attempts: int
 
 
+@dataclass(frozen=True, slots=True)
+class Kinds:
+    """Some kinds of job: those named, or all but those.
+
+    Attributes:
+        names: the kinds.
+        among: whether they are meant, and not the others.
+    """
+
+    names: tuple[str, ...] = ()
+    among: bool = False
+
+
+EVERY = Kinds()
+
+
 def enqueue(tx: Transaction, kind: str, subject: str, delay_us: int = 0) -> None:
     """Ask for work, in the transaction that makes it necessary.
 
     Asking again before it is done asks for the same work, once, anew.
     """
-    stamp = tx.stamp()
-    # A stamp can run ahead of the clock, after an import or when the clock was set back; due work does not wait for it.
-    run_at = stamp // 1000 + delay_us if delay_us else 0
-    tx.send(ENQUEUE, kind=kind, subject=subject, generation=stamp, run_at=run_at)
+    # The clock and no stamp: that would be one more way to the server while locks are held. What is asked for
+    # anew rises in the statement itself, wherever the clock stands.
+    now_ns = tx.clock_ns()
+    run_at = now_ns // 1000 + delay_us if delay_us else 0
+    tx.send(ENQUEUE, kind=kind, subject=subject, generation=now_ns, run_at=run_at)
 
 
-def due(tx: Transaction, now_us: int) -> bool:
+def due(tx: Transaction, now_us: int, of: Kinds = EVERY) -> bool:
     """Whether there is anything to take; asked in a read, so that looking costs no write."""
-    return tx.row(ANY_DUE, now=now_us) is not None
+    return tx.row(ANY_DUE, now=now_us, kinds=list(of.names), among=int(of.among)) is not None
 
 
-def take(tx: Transaction, now_us: int, most: int) -> Sequence[Job]:
+def next_at(tx: Transaction, now_us: int, until_us: int, of: Kinds = EVERY) -> int | None:
+    """When the next job becomes due, if that is after now and until then; microseconds UTC."""
+    row = tx.row(NEXT, now=now_us, until=until_us, kinds=list(of.names), among=int(of.among))
+    return None if row is None else cast("int", row["run_at"])
+
+
+def take(tx: Transaction, now_us: int, most: int, of: Kinds = EVERY) -> Sequence[Job]:
     """Take up to `most` due jobs; nobody else gets them for a minute. Those that others are taking are passed by."""
     jobs = [
         Job(
@@ -83,7 +120,7 @@ def take(tx: Transaction, now_us: int, most: int) -> Sequence[Job]:
             cast("int", row["generation"]),
             cast("int", row["attempts"]),
         )
-        for row in tx.claim(DUE, now=now_us, most=most)
+        for row in tx.claim(DUE, now=now_us, most=most, kinds=list(of.names), among=int(of.among))
     ]
     tx.run_many(
         LEASE,

@@ -2,24 +2,25 @@
 
 One thread takes jobs: soon for an org that was just written to, and from
 time to time for every org, since another process or a crash may have left some.
-A second one hands on late notes every second. Neither ever dies of an error:
-a failed job is put back for later, and what went wrong is logged.
+A second one does the same for slow kinds, which wait for others (a language model),
+so that nobody waits for them; a third hands on late notes every second. None ever dies of
+an error: a failed job is put back for later, and what went wrong is logged.
 """
 
 import logging
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TypeVar
 
 from loom.jobs import outbox
 from loom.jobs.handlers import Bench, Handler, Sweep
 from loom.jobs.late import LateQueue
-from loom.jobs.outbox import Job
+from loom.jobs.outbox import Job, Kinds
 from loom.storage.interface import SYSTEM_ORG, Raced, Transaction
 
 TOGETHER_MAX = 32
@@ -31,6 +32,7 @@ ROUNDS_MAX = 64
 ORGS_MAX = 64
 """Orgs looked at in one round of polling or upkeep; the next round goes on with the others."""
 
+SECOND_US = 1_000_000
 STOP_TIMEOUT_S = 10.0
 ATTEMPTS_MAX = 4
 
@@ -59,6 +61,23 @@ class Timing:
     gather_s: float = 0.2
 
 
+@dataclass(slots=True)
+class _Lane:
+    """Jobs that one thread takes.
+
+    Attributes:
+        kinds: which.
+        most: how many at once.
+        woken: the orgs to look at soon.
+        later_s: when an org's next job becomes due, by the steady clock, where that is before the next look.
+    """
+
+    kinds: Kinds
+    most: int
+    woken: set[str] = field(default_factory=set[str])
+    later_s: dict[str, float] = field(default_factory=dict[str, float])
+
+
 class Worker:
     """Runs jobs, sweeps, upkeep and late notes. Safe for threads.
 
@@ -68,6 +87,7 @@ class Worker:
         sweeps: bounded upkeep of one org.
         late: the queue to empty.
         timing: how often.
+        slow: kinds of job that are done one at a time, in a thread of their own.
     """
 
     def __init__(
@@ -77,6 +97,7 @@ class Worker:
         sweeps: Sequence[Sweep],
         late: LateQueue,
         timing: Timing | None = None,
+        slow: Collection[str] = (),
     ) -> None:
         self._bench = bench
         self._handlers = dict(handlers)
@@ -85,26 +106,33 @@ class Worker:
         timing = timing or Timing()
         self._timing = timing
         self._changed = threading.Condition()
-        self._woken: set[str] = set()
+        self._quick = _Lane(Kinds(tuple(slow)), TOGETHER_MAX)
+        self._slow = _Lane(Kinds(tuple(slow), among=True), 1)
         self._stopping = False
         self._takes_jobs = True
         self._threads: list[threading.Thread] = []
         self._chores = (
-            _Chore("jobs", timing.poll_s, _Rounds(self._orgs).each(self.work)),
+            _Chore("jobs", timing.poll_s, _Rounds(self._orgs).each(lambda org: self._work(org, self._quick))),
             _Chore("sweeps", timing.sweep_s, _Rounds(self._every_org).each(self.sweep)),
             _Chore("upkeep", timing.maintain_s, bench.database.maintain),
+        )
+        self._slow_chore = _Chore(
+            "slow jobs", timing.poll_s, _Rounds(self._orgs).each(lambda org: self._work(org, self._slow))
         )
 
     def wake(self, org: str) -> None:
         """Look for the org's jobs soon; returns at once."""
         with self._changed:
             if self._takes_jobs:
-                self._woken.add(org)
+                self._quick.woken.add(org)
+                self._slow.woken.add(org)
                 self._changed.notify_all()
 
     def start(self, *, jobs: bool = True) -> None:
         """Begin. Once only. Without `jobs`, late notes alone: other processes do the rest."""
-        loops = [("loom-late", self._run_late), *([("loom-jobs", self._run_jobs)] if jobs else [])]
+        loops = [("loom-late", self._run_late)]
+        if jobs:
+            loops += [("loom-jobs", self._run_jobs), ("loom-slow", self._run_slow)]
         self._takes_jobs = jobs
         self._threads = [threading.Thread(target=loop, name=name, daemon=True) for name, loop in loops]
         for thread in self._threads:
@@ -121,17 +149,20 @@ class Worker:
         until_s = time.monotonic() + timeout_s
         for thread in self._threads:
             thread.join(max(0.0, until_s - time.monotonic()))
-        ended = not any(thread.is_alive() for thread in self._threads)
-        if ended:
+        if not any(thread.is_alive() for thread in self._threads[:1]):
             attempted("late notes", self._late.flush_all)
-        return ended
+        return not any(thread.is_alive() for thread in self._threads)
 
     def work(self, org: str) -> int:
-        """Do the org's due jobs; how many were tried."""
+        """Do the org's due jobs, slow ones too; how many were tried."""
+        return self._work(org, self._quick) + self._work(org, self._slow)
+
+    def _work(self, org: str, lane: _Lane) -> int:
         tried = 0
         for _ in range(ROUNDS_MAX):
-            count = self._round(org)
+            count = self._round(org, lane)
             if not count:
+                self._note_next(org, lane)
                 return tried
             tried += count
         self.wake(org)
@@ -146,7 +177,7 @@ class Worker:
         left = 0
         for org in self._bench.database.orgs():
             waiting = self._waiting(org)
-            while show is not None and waiting and self._round(org):
+            while show is not None and waiting and (self._round(org, self._quick) or self._round(org, self._slow)):
                 waiting = self._waiting(org)
                 show(left + waiting)
             left += waiting
@@ -156,9 +187,9 @@ class Worker:
         with self._bench.database.transaction(org, write=False) as tx:
             return outbox.waiting(tx)
 
-    def _round(self, org: str) -> int:
+    def _round(self, org: str, lane: _Lane) -> int:
         """Take some of the org's due jobs and do them; how many there were."""
-        jobs = () if self._stopping else self._taken(org)
+        jobs = () if self._stopping else self._taken(org, lane)
         for kind, group in groupby(sorted(jobs, key=_batch), key=_batch):
             self._do(org, kind[0], list(group))
         return len(jobs)
@@ -168,11 +199,21 @@ class Worker:
         for one in self._sweeps:
             attempted("a sweep", lambda one=one: one(self._bench, org))
 
-    def _taken(self, org: str) -> Sequence[Job]:
+    def _taken(self, org: str, lane: _Lane) -> Sequence[Job]:
         with self._bench.database.transaction(org, write=False) as tx:
-            if not outbox.due(tx, self._bench.clock_us()):
+            if not outbox.due(tx, self._bench.clock_us(), lane.kinds):
                 return ()
-        return self._written(org, lambda tx: outbox.take(tx, self._bench.clock_us(), TOGETHER_MAX))
+        return self._written(org, lambda tx: outbox.take(tx, self._bench.clock_us(), lane.most, lane.kinds))
+
+    def _note_next(self, org: str, lane: _Lane) -> None:
+        """Wake for the org's next job when it becomes due, where that is sooner than the next look at every org."""
+        now_us = self._bench.clock_us()
+        with self._bench.database.transaction(org, write=False) as tx:
+            next_us = outbox.next_at(tx, now_us, now_us + int(self._timing.poll_s * SECOND_US), lane.kinds)
+        with self._changed:
+            lane.later_s.pop(org, None)
+            if next_us is not None:
+                lane.later_s[org] = time.monotonic() + (next_us - now_us) / SECOND_US
 
     def _do(self, org: str, kind: str, jobs: Sequence[Job]) -> None:
         handler = self._handlers.get(kind)
@@ -197,29 +238,43 @@ class Worker:
             return work(tx)
 
     def _run_jobs(self) -> None:
-        while self._await_work():
-            if self._woken and self._stopped_within(self._timing.gather_s):
+        while self._await_work(self._quick, self._chores):
+            if self._quick.woken and self._stopped_within(self._timing.gather_s):
                 return
-            for org in self._take_woken():
-                attempted("jobs", lambda org=org: self.work(org))
+            self._do_woken(self._quick)
             for chore in self._chores:
                 if not self._stopping:
                     chore.do_when_due()
+
+    def _run_slow(self) -> None:
+        while self._await_work(self._slow, (self._slow_chore,)):
+            self._do_woken(self._slow)
+            if not self._stopping:
+                self._slow_chore.do_when_due()
+
+    def _do_woken(self, lane: _Lane) -> None:
+        for org in self._take_woken(lane):
+            attempted("jobs", lambda org=org: self._work(org, lane))
 
     def _run_late(self) -> None:
         while not self._stopped_within(self._timing.late_s):
             attempted("late notes", self._late.flush_all)
 
-    def _await_work(self) -> bool:
+    def _await_work(self, lane: _Lane, chores: Sequence["_Chore"]) -> bool:
         """Wait for a woken org or a chore; False when it is time to stop."""
         with self._changed:
-            wait_s = min(chore.due_in_s() for chore in self._chores)
-            self._changed.wait_for(lambda: self._stopping or bool(self._woken), timeout=max(0.0, wait_s))
+            now_s = time.monotonic()
+            later_s = min(lane.later_s.values(), default=float("inf")) - now_s
+            wait_s = min(later_s, *(chore.due_in_s() for chore in chores))
+            self._changed.wait_for(lambda: self._stopping or bool(lane.woken), timeout=max(0.0, wait_s))
+            lane.woken |= {org for org, due_s in lane.later_s.items() if due_s <= time.monotonic()}
             return not self._stopping
 
-    def _take_woken(self) -> Iterable[str]:
+    def _take_woken(self, lane: _Lane) -> Iterable[str]:
         with self._changed:
-            woken, self._woken = self._woken, set()
+            woken, lane.woken = lane.woken, set[str]()
+            for org in woken:
+                lane.later_s.pop(org, None)
         return sorted(woken)
 
     def _stopped_within(self, wait_s: float) -> bool:

@@ -7,7 +7,7 @@ leads to what is kept of that build, whatever happens to the version after.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, cast
 
@@ -60,6 +60,12 @@ SET generation = excluded.generation, run_at = excluded.run_at, attempts = 0, le
 TOLD_BY = """
 SELECT DISTINCT built_at, property FROM derived_source
 WHERE org = :org AND item_id = :item_id AND source_id = :source_id
+    AND (:any_version = 1 OR source_version = :version)
+"""
+
+FOLLOWED = """
+SELECT min(version) AS version FROM ledger_version
+WHERE org = :org AND item_id = :item_id AND version > :version
 """
 
 BUILDS = "SELECT built_at, exact FROM derived_build WHERE org = :org AND item_id = :item_id"
@@ -75,7 +81,10 @@ SET status = :status, value = NULL, content_sha256 = '', value_length = 0, tags 
 WHERE org = :org AND item_id = :item_id AND version = :version
 """
 
-UNTELL = "DELETE FROM derived_source WHERE org = :org AND item_id = :item_id AND source_id = :source_id"
+UNTELL = """
+DELETE FROM derived_source WHERE org = :org AND item_id = :item_id AND source_id = :source_id
+    AND (:any_version = 1 OR source_version = :version)
+"""
 FORGET_SOURCES = "DELETE FROM derived_source WHERE org = :org AND item_id = :item_id"
 FORGET_BUILDS = "DELETE FROM derived_build WHERE org = :org AND item_id = :item_id"
 
@@ -103,9 +112,9 @@ def is_fact(item: Item | None) -> bool:
 def hold(tx: Transaction, namespace: str, user_id: str) -> None:
     """Keep builds of the user's derived row from being written, and erasures out of it, until the transaction ends.
 
-    Taken before the user's row of `derived_user` and before the derived row's key, by both.
+    Held after the key of a fact, and before the rows of the namespace and of the user, by everybody who holds them.
     """
-    tx.lock("derived", namespace, user_id)
+    store.lock(tx, place_of(namespace, user_id), DERIVED_KEY)
 
 
 def changed(tx: Transaction, before: Item | None, after: Item, stamp: int) -> None:
@@ -154,29 +163,33 @@ class Tainted:
     versions: Sequence[int]
 
 
-def tainted(tx: Transaction, fact: Item) -> Tainted | None:
-    """The derived row of the fact's user, if versions of it may tell what the fact said; its key is locked then.
+def tainted(tx: Transaction, fact: Item, number: int | None) -> Tainted | None:
+    """The derived row of the fact's user, if versions of it may tell what the fact said. The user is held.
 
     A version whose build named its sources exactly is left alone where the fact is not among them. Of any other
-    that was built since there is the fact, nothing is trusted.
+    that was built while the fact could be read, nothing is trusted.
+
+    Args:
+        tx: the transaction that erases.
+        fact: the row that is erased.
+        number: the one version that is; None for every one.
     """
-    place = place_of(fact.place.namespace, fact.place.user_id)
-    if store.exact(tx, place, DERIVED_KEY) is None:
-        return None
-    store.lock(tx, place, DERIVED_KEY)
-    item = store.exact(tx, place, DERIVED_KEY)
+    item = store.exact(tx, place_of(fact.place.namespace, fact.place.user_id), DERIVED_KEY)
     if item is None or not item.is_derived:
         return None
+    which = _which(fact, number)
     told = [
         (cast("int", row["built_at"]), cast("str", row["property"]))
-        for row in tx.rows(TOLD_BY, item_id=item.item_id, source_id=fact.item_id)
+        for row in tx.rows(TOLD_BY, item_id=item.item_id, **which)
     ]
+    since, until_us = fact.item_id if number is None else number, _followed_us(tx, fact, number)
     named = {built_at for built_at, _ in told}
     exact = {cast("int", row["built_at"]): bool(row["exact"]) for row in tx.rows(BUILDS, item_id=item.item_id)}
     versions = [
         cast("int", row["version"])
-        for row in tx.rows(VALUES_SINCE, item_id=item.item_id, since=fact.item_id)
-        if row["valid_at"] in named or not exact.get(cast("int", row["valid_at"]), False)
+        for row in tx.rows(VALUES_SINCE, item_id=item.item_id, since=since)
+        if row["valid_at"] in named
+        or (not exact.get(cast("int", row["valid_at"]), False) and cast("int", row["valid_at"]) <= until_us)
     ]
     rest = None
     if item.head.version in versions and item.status == LIVE:
@@ -194,11 +207,25 @@ def without(item: Item, gone: set[str] | None) -> Draft:
     return draft(left, replace(item.head.attributes, expires_at=item.expires_at))
 
 
-def erase(tx: Transaction, found: Tainted, fact: Item) -> None:
+def _which(fact: Item, number: int | None) -> Mapping[str, int]:
+    """The parameters that say which sources are meant."""
+    return {"source_id": fact.item_id, "any_version": int(number is None), "version": number or 0}
+
+
+def _followed_us(tx: Transaction, fact: Item, number: int | None) -> int:
+    """Until when builds could read a version of the fact, in microseconds."""
+    if number is None:
+        return ALWAYS
+    row = tx.row(FOLLOWED, item_id=fact.item_id, version=number)
+    after = None if row is None else cast("int | None", row["version"])
+    return ALWAYS if after is None else after // 1000
+
+
+def erase(tx: Transaction, found: Tainted, fact: Item, number: int | None) -> None:
     """Erase the versions that tell what the fact said, and that it was told."""
-    for number in found.versions:
-        tx.send(ERASE, item_id=found.item.item_id, version=number, status=REDACTED)
-    tx.send(UNTELL, item_id=found.item.item_id, source_id=fact.item_id)
+    for one in found.versions:
+        tx.send(ERASE, item_id=found.item.item_id, version=one, status=REDACTED)
+    tx.send(UNTELL, item_id=found.item.item_id, **_which(fact, number))
 
 
 def forget(tx: Transaction, item: Item) -> None:

@@ -110,6 +110,7 @@ BEFORE_ALL = (1 << 63) - 1
 def lock(tx: Transaction, place: Place, memory_key: str) -> None:
     """Hold the key against every other writer until the transaction ends; taken before the item is read."""
     tx.lock("ledger", place.namespace, place.agent, place.user_id, memory_key)
+    tx.stamp_soon()
 
 
 def exact(tx: Transaction, place: Place, memory_key: str) -> Item | None:

@@ -146,7 +146,7 @@ def delete_version(tx: Transaction, item: Item, number: int) -> Item:
             after = replace(item, head=head, status=LIVE, expires_at=expires_at, ended_at=None)
         _put_item(tx, after)
         indexing.update(tx, item, after, None)
-    _left_derived(tx, item, after)
+    _left_derived(tx, item, after, number)
     indexing.scrub(tx, item)
     return after
 
@@ -218,20 +218,25 @@ def insert_item(tx: Transaction, before: Item | None, item: Item) -> None:
     derived.changed(tx, before, item, tx.stamp())
 
 
-def _left_derived(tx: Transaction, item: Item, after: Item | None) -> None:
-    """Take what was erased of an item out of the row that is built from it, in the same transaction."""
+def _left_derived(tx: Transaction, item: Item, after: Item | None, number: int | None = None) -> None:
+    """Take what was erased of an item, or of one version of it, out of the row that is built from it.
+
+    In the transaction that erases. `after` is None for an item that is gone altogether.
+    """
     if item.is_derived:
         return
     # A build that is about to be written waits for this transaction, or this one for it.
     derived.hold(tx, item.place.namespace, item.place.user_id)
     if after is not None:
-        derived.changed(tx, item, after, tx.stamp())
-    found = derived.tainted(tx, item)
+        stamp = tx.stamp()
+        namespaces.touch(tx, item.place.namespace, stamp)
+        derived.changed(tx, item, after, stamp)
+    found = derived.tainted(tx, item, number)
     if found is None:
         return
     if found.rest is not None:
         write(tx, found.item, (found.item.place, found.item.memory_key), found.rest)
-    derived.erase(tx, found, item)
+    derived.erase(tx, found, item, number)
 
 
 def _add_head(tx: Transaction, current: Item | None, item: Item) -> None:

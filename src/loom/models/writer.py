@@ -13,11 +13,13 @@ class WriterFailed(Exception):
 
     Attributes:
         retryable: whether asking again later may help.
+        too_long: whether asking for less at once may help: the text or the answer did not fit.
     """
 
-    def __init__(self, message: str, *, retryable: bool) -> None:
+    def __init__(self, message: str, *, retryable: bool, too_long: bool = False) -> None:
         super().__init__(message)
         self.retryable = retryable
+        self.too_long = too_long
 
 
 class Writer(Protocol):
@@ -35,7 +37,7 @@ class Writer(Protocol):
 
     @property
     def input_length_max(self) -> int:
-        """Characters of instructions and text together that one call takes."""
+        """Characters of instructions, text and shape together that one call takes."""
         ...
 
     def write(self, instructions: str, text: str, shape: Mapping[str, Json], timeout_s: float) -> Json:

@@ -11,6 +11,7 @@ from loom.access.caller import Caller, Install, ReadScope, Transport
 from loom.errors import Conflict, Denied, LoomError, Rejected, Unavailable
 from loom.models.interface import Embedder
 from loom.models.reranker import Reranker
+from loom.models.writer import Writer
 from loom.ops import idempotency, identity, invalid, text_checks
 from loom.ops.idempotency import Attempt
 from loom.ops.ratelimit import RateLimit
@@ -43,6 +44,7 @@ class Dispatcher:
         limits: the install's bounds.
         wake: told the org of every write, so that a worker looks for jobs at once.
         reranker: handed to `prepare` steps; None where there is none.
+        writer: the language model, handed to `prepare` steps; None when none is configured.
     """
 
     registry: Registry
@@ -57,6 +59,7 @@ class Dispatcher:
     limits: Limits
     wake: Callable[[str], None]
     reranker: Reranker | None = None
+    writer: Writer | None = None
 
     def call(self, name: str, caller: Caller, transport: Transport, args: Mapping[str, Any]) -> dict[str, Any]:
         """Run operation `name` for `caller` and return its answer as JSON data.
@@ -143,6 +146,7 @@ class Dispatcher:
             plane_orgs=self.install.plane_orgs if caller.tokenless else {},
             may_lag=op.may_lag,
             reranker=self.reranker,
+            writer=self.writer,
         )
 
 

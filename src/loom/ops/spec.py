@@ -5,6 +5,7 @@ from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -15,6 +16,7 @@ from loom.canonical import Json
 from loom.errors import LoomError
 from loom.models.interface import Embedder
 from loom.models.reranker import Reranker
+from loom.models.writer import Writer
 from loom.ops.text_checks import DEPTH_MAX
 from loom.storage.interface import Database, Transaction
 
@@ -116,12 +118,14 @@ class Limits:
         leg_timeout_s: how long search.query waits for each leg, the query's embedding included.
         tombstone_days: how long a deleted memory can be restored.
         git_schemes: the kinds of address that code.index fetches from.
+        closed_folders: folders of the server that no operation reads files from, nor from anything in them.
     """
 
     fanout_namespaces_max: int
     leg_timeout_s: float
     tombstone_days: int
     git_schemes: tuple[str, ...]
+    closed_folders: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +144,7 @@ class Prepare:
         plane_orgs: the planes that keep an org of their own for this caller.
         may_lag: whether the op's reads may be a moment behind.
         reranker: reads a question and a text together; None where there is none. Never called inside a transaction.
+        writer: the language model; None when none is configured.
     """
 
     caller: Caller
@@ -153,6 +158,7 @@ class Prepare:
     plane_orgs: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     may_lag: bool = False
     reranker: Reranker | None = None
+    writer: Writer | None = None
 
     def org_of(self, plane: str, org: str) -> str:
         """The org in which a call of this caller to a plane's own operations works, where `org` is the request's."""

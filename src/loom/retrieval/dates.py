@@ -43,6 +43,15 @@ class Interval:
     end_us: int
 
 
+@dataclass(frozen=True, slots=True)
+class WrittenDay:
+    """A whole date, its year included, and where it stands in the text."""
+
+    day: date
+    start: int
+    end: int
+
+
 _Days = tuple[date, date]
 """First day, and the day after the last."""
 
@@ -65,6 +74,23 @@ def intervals(text: str, now_us: int) -> list[Interval]:
             found.setdefault(Interval(_us(first), _us(after)), match.start())
         rest = pattern.sub(lambda match: " " * len(match[0]), rest)
     return sorted(found, key=lambda interval: (found[interval], interval))[:INTERVALS_MAX]
+
+
+def written_days(text: str) -> list[WrittenDay]:
+    """The dates that `text` writes out with day, month and year, in order, at most 8; nothing is worked out."""
+    rest = text[:_TEXT_CHARACTERS_MAX].casefold()
+    if len(rest) != len(text[:_TEXT_CHARACTERS_MAX]):  # a letter that folds into two: places would be off
+        rest = text[:_TEXT_CHARACTERS_MAX].lower()
+    found: dict[int, WrittenDay] = {}
+    for pattern, read in _READERS:
+        if read in (_iso_day, _named_day):
+            for match in pattern.finditer(rest):
+                try:
+                    day, _ = read(match, date.min)
+                except (ValueError, OverflowError):
+                    continue
+                found.setdefault(match.start(), WrittenDay(day, match.start(), match.end()))
+    return [found[start] for start in sorted(found)][:INTERVALS_MAX]
 
 
 def time_scores(named: Sequence[Interval], items: Iterable[tuple[int, Sequence[int]]]) -> list[Scored]:

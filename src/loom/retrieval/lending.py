@@ -7,7 +7,6 @@ neighbour's. The best one counts, not their sum, which was worse on LoCoMo.
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
@@ -70,12 +69,12 @@ def asks_what_was_answered(question: str) -> bool:
 
 
 def _scaled(fused: Fused, rate: float) -> Fused:
-    parts = {name: replace(part, weight=part.weight * rate) for name, part in fused.components.items()}
+    parts = {name: part._replace(weight=part.weight * rate) for name, part in fused.components.items()}
     return Fused(fused.item_id, fused.score * rate, parts)
 
 
 def _raised(fused: Fused, share: float | None) -> Fused:
     most = WHOLE - 1.0
-    parts = {name: replace(part, weight=part.weight / WHOLE) for name, part in fused.components.items()}
+    parts = {name: part._replace(weight=part.weight / WHOLE) for name, part in fused.components.items()}
     parts[NEIGHBOURS] = Component(share, (share or 0.0) / most, most / WHOLE)
     return Fused(fused.item_id, (fused.score + (share or 0.0)) / WHOLE, parts)

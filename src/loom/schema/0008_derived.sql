@@ -3,7 +3,7 @@ CREATE TABLE profile_schema (
     org           TEXT   NOT NULL,
     namespace     TEXT   NOT NULL,
     version       BIGINT NOT NULL,
-    json_schema   TEXT   NOT NULL,
+    definition    TEXT   NOT NULL,
     schema_sha256 TEXT   NOT NULL,
     updated_by    TEXT   NOT NULL,
     updated_at    BIGINT NOT NULL,

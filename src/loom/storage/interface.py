@@ -85,7 +85,15 @@ class Transaction(Protocol):
         ...
 
     def lock(self, *key: str) -> None:
-        """Until this transaction ends, no other transaction gets past the same `key`."""
+        """Until this transaction ends, no other transaction gets past the same `key`.
+
+        Like `send` it may wait for the next statement that has an answer, which then sees what those
+        left that held the key before.
+        """
+        ...
+
+    def stamp_soon(self) -> None:
+        """Let the next stamp come with the next statement that has an answer: for a writer that holds its lock."""
         ...
 
     def stamp(self) -> int:
@@ -98,6 +106,10 @@ class Transaction(Protocol):
 
     def outstrip(self, number: int) -> None:
         """Let no later stamp be at or below `number`, which came from another store."""
+        ...
+
+    def clock_ns(self) -> int:
+        """Now, in nanoseconds, by the clock that stamps follow; nobody is asked for it."""
         ...
 
 
@@ -147,6 +159,14 @@ class Database(Protocol):
         Raises:
             StoreError: the store cannot serve.
             Raced: a read that may lag did not come through; run again it does.
+        """
+        ...
+
+    def look(self, org: str, sql: str, /, **params: Param) -> Row | None:
+        """The one row of one query, or None: a read transaction of a single statement, in one way to the server.
+
+        Raises:
+            StoreError: the store cannot serve.
         """
         ...
 

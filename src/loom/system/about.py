@@ -31,6 +31,9 @@ class HealthAnswer(Answer):
     status: Annotated[Literal["ok", "degraded"], Field(description="ok, or degraded when a part does not work.")]
     server_version: Annotated[str, Field(description="The server's version.")]
     embedder_ok: Annotated[bool, Field(description="Whether texts become vectors; without, words are still searched.")]
+    writer_configured: Annotated[
+        bool, Field(description="Whether a language model is configured; whether it answers is not tried here.")
+    ]
     jobs_waiting: Annotated[int, Field(description="Work of this tenant that is yet to be done, such as embedding.")]
     degraded: Annotated[list[str], Field(description="The parts that do not work; empty when all do.")]
 
@@ -60,24 +63,39 @@ class CapabilitiesAnswer(Answer):
     ops: Annotated[list[OpView], Field(description="Every operation, by name.")]
 
 
-def embedder_works(prepare: Prepare, request: HealthRequest) -> bool:
-    """Whether the embedder gives a vector in time."""
+@dataclass(frozen=True, slots=True)
+class Models:
+    """How the models are.
+
+    Attributes:
+        embedder_ok: whether the embedder gives a vector in time.
+        writer_configured: whether there is a language model.
+    """
+
+    embedder_ok: bool
+    writer_configured: bool
+
+
+def models(prepare: Prepare, request: HealthRequest) -> Models:
+    """Look at the models."""
     del request
     try:
         prepare.embedder.embed_query(PROBE, EMBED_TIMEOUT_S)
     except EmbedderFailed:
-        return False
-    return True
+        return Models(embedder_ok=False, writer_configured=prepare.writer is not None)
+    return Models(embedder_ok=True, writer_configured=prepare.writer is not None)
 
 
 def health(ctx: Context, request: HealthRequest) -> HealthAnswer:
     """Say how the parts are; that this runs at all shows that the store can be read."""
     del request
-    works = prepared_as(ctx, bool)
+    found = prepared_as(ctx, Models)
+    works = found.embedder_ok
     return HealthAnswer(
         status="ok" if works else "degraded",
         server_version=__version__,
         embedder_ok=works,
+        writer_configured=found.writer_configured,
         jobs_waiting=outbox.waiting(ctx.tx),
         degraded=[] if works else ["embedder"],
     )
@@ -130,7 +148,7 @@ HEALTH = Op(
     kind=Kind.READ,
     run=health,
     example={},
-    prepare=embedder_works,
+    prepare=models,
 )
 
 

@@ -10,4 +10,4 @@ from loom.system import transfer
 
 @pytest.fixture
 def core(core_of: CoreOf) -> Core:
-    return core_of([*memory.OPS, *transfer.ops([memory.CARGO])], embedding.JOBS)
+    return core_of([*memory.OPS, *transfer.ops([memory.CARGO])], {**embedding.JOBS, **memory.JOBS})

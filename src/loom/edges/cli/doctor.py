@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from loom.config import Settings, is_loopback
 from loom.edges.cli.launch import answers, server_url
@@ -16,6 +17,7 @@ from loom.edges.cli.shell import App, LoadCompose, build, load_settings, place_o
 from loom.edges.cli.version import versions
 from loom.errors import LoomError
 from loom.models.interface import EmbedderFailed
+from loom.models.writer import Writer
 from loom.storage.interface import StoreError
 
 FREE_BYTES_MIN = 1024**3
@@ -69,6 +71,7 @@ def examined(settings: Settings, compose: LoadCompose) -> Iterator[Finding]:
         try:
             yield store(app, place_of(settings))
             yield model(app)
+            yield writer(app.dispatcher.writer)
             yield tokens(app, settings)
         finally:
             app.close()
@@ -109,6 +112,17 @@ def model(app: App) -> Finding:
     except EmbedderFailed as error:
         return Finding("model", ok=False, found=f"{error}; search by words still works")
     return Finding("model", ok=True, found=f"{embedder.space.model} from {embedder.space.source}")
+
+
+def writer(language_model: Writer | None) -> Finding:
+    """Where memories and messages would be sent; nothing is sent to find out."""
+    if language_model is None:
+        return Finding("language model", ok=True, found="none is configured; no text leaves this server")
+    found = f"memories and messages go to {language_model.model} at {language_model.endpoint}"
+    parts = urlsplit(language_model.endpoint)
+    if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
+        found += ", unencrypted: use https, unless the network between is yours"
+    return Finding("language model", ok=True, found=found)
 
 
 def tokens(app: App, settings: Settings) -> Finding:

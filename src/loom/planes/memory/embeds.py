@@ -1,17 +1,19 @@
 """What a write makes ready with the model before its transaction opens."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import Protocol
 
 from loom.ledger import embedding, indexing, rules, store
 from loom.ledger.indexing import Embedded
 from loom.ledger.rules import NORMAL, PROFILE, Draft, Item
 from loom.models.interface import Embedder, EmbedderFailed
-from loom.ops.spec import Prepare
 from loom.planes.memory import select
 from loom.planes.memory.select import Filter
 from loom.retrieval import tokens, values
 from loom.storage.indexes import Shelf
+from loom.storage.interface import Transaction
 
 MANY_TIMEOUT_S = 60.0
 """How long a call that writes many waits for the embedder before it leaves the vectors to a job."""
@@ -22,6 +24,19 @@ TWIN_NEARNESS_MIN = 0.6
 
 TWIN_OVERLAP_MIN = 0.8
 """The share of words that the values of twins have in common."""
+
+
+class Desk(Protocol):
+    """What is made ready with: a model and short reads. A `Prepare` is one."""
+
+    @property
+    def embedder(self) -> Embedder:
+        """Turns text into vectors."""
+        ...
+
+    def read(self, org: str) -> AbstractContextManager[Transaction]:
+        """A read transaction; closed before a model is called."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +91,7 @@ def made_ready(embedder: Embedder, texts: Sequence[str], timeout_s: float) -> li
     return [Ready(text, next(vectors)) if text else NOTHING for text in texts]
 
 
-def twin_of(prepare: Prepare, org: str, where: Filter, memory_key: str, made: Draft, ready: Ready) -> Twin | None:
+def twin_of(prepare: Desk, org: str, where: Filter, memory_key: str, made: Draft, ready: Ready) -> Twin | None:
     """A memory the writer may see that says the same under another key, or None."""
     if ready.vectors is None or not ready.vectors.vectors or made.attributes.memory_type == PROFILE:
         return None
@@ -106,7 +121,7 @@ def overlap(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / len(one | other) if one or other else 1.0
 
 
-def current(prepare: Prepare, org: str, place: rules.Place, memory_key: str) -> Item | None:
+def current(prepare: Desk, org: str, place: rules.Place, memory_key: str) -> Item | None:
     """The row of exactly this place as it is now, live or not."""
     with prepare.read(org) as tx:
         return store.exact(tx, place, memory_key)

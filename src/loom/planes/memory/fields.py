@@ -1,10 +1,11 @@
 """Fields and answers that memory operations share."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, cast
+from typing import Annotated, Literal, Protocol, cast
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from loom.access.caller import ReadScope
 from loom.canonical import Json
 from loom.ledger.rules import Item, Place, Reader, Version
 from loom.ops.fields import (
@@ -18,7 +19,8 @@ from loom.ops.fields import (
     instant,
     instant_or_none,
 )
-from loom.ops.spec import Answer, Context, Prepare, Request
+from loom.ops.spec import Answer, Request
+from loom.storage.interface import Transaction
 
 VALUE_LENGTH_MAX = 256 * 1024
 """Cap on any memory's value: characters of its canonical JSON."""
@@ -186,7 +188,30 @@ def place_of(request: Request) -> Place:
     return Place(request.namespace, request.agent, request.user_id)
 
 
-def reader_of(bench: Context | Prepare, request: Request) -> Reader:
+class Scoped(Protocol):
+    """What has a scope; a `Context` or a `Prepare`, for instance."""
+
+    @property
+    def scope(self) -> ReadScope:
+        """How far a read reaches."""
+        ...
+
+
+class Writing(Scoped, Protocol):
+    """What a write needs; a `Context` is one."""
+
+    @property
+    def tx(self) -> Transaction:
+        """The open transaction."""
+        ...
+
+    @property
+    def now_us(self) -> int:
+        """Now, in microseconds UTC."""
+        ...
+
+
+def reader_of(bench: Scoped, request: Request) -> Reader:
     """How far this call reaches; for a write, how far its token does."""
     return Reader(bench.scope, request.user_id, request.session_id)
 

@@ -24,6 +24,7 @@ from loom.planes.memory.fields import (
     SetFields,
     SourceTrace,
     TtlSeconds,
+    Writing,
     answer_fields,
     json_of,
     place_of,
@@ -103,7 +104,7 @@ def draft_of(fields: SetFields, request: Request, now_us: int) -> Draft:
     return rules.drafted(json_of(fields.value), rules.attributes_of(fields, now_us), request)
 
 
-def put(ctx: Context, request: Request, fields: SetFields, ready: Ready, *, dry_run: bool) -> Outcome:
+def put(ctx: Writing, request: Request, fields: SetFields, ready: Ready, *, dry_run: bool) -> Outcome:
     """Create or replace the caller's own row of a key.
 
     Every refusal comes before the first change, so that a caller who writes many can go on after one.

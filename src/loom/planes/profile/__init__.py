@@ -15,6 +15,19 @@ LEG = leg.LEG
 CARGO = structured.CARGO
 jobs = structured.jobs
 purge_namespace = structured.purge_namespace
-KeyedBuilder = structured.KeyedBuilder
+BUILD = structured.BUILD
+ModelBuilder = structured.ModelBuilder
+RulesBuilder = structured.RulesBuilder
 
-__all__ = ["CARGO", "LATE", "LEG", "OPS", "SWEEPS", "KeyedBuilder", "jobs", "purge_namespace"]
+__all__ = [
+    "BUILD",
+    "CARGO",
+    "LATE",
+    "LEG",
+    "OPS",
+    "SWEEPS",
+    "ModelBuilder",
+    "RulesBuilder",
+    "jobs",
+    "purge_namespace",
+]

@@ -5,8 +5,9 @@ raises them. A lost race is `Raced`; what the server is at fault for is a
 `StoreError` in words that may be shown.
 """
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import LiteralString, cast
 
 import psycopg
@@ -79,6 +80,15 @@ SENT_MAX = 64
 """Statements that wait to share one way to the server."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A statement that goes with the next one, and who is given its one row."""
+
+    sql: str
+    params: Mapping[str, object]
+    take: Callable[[TupleRow], object] | None = None
+
+
 class Session:
     """A connection during one transaction.
 
@@ -90,7 +100,7 @@ class Session:
         self._connection = connection
         self.write = write
         self._open = True
-        self._waiting: list[tuple[str, Mapping[str, object]]] = []
+        self._waiting: list[_Waiting] = []
 
     def end(self) -> None:
         """Refuse all further use."""
@@ -106,8 +116,10 @@ class Session:
         """Every row of a statement, by column name."""
         self._check_open()
         try:
-            with self._together(), self._connection.cursor(row_factory=dict_row) as cursor:
-                found: list[DictRow] = cursor.execute(literal(sql), params).fetchall()
+            cursor = self._connection.cursor(row_factory=dict_row)
+            with self._together():
+                cursor.execute(literal(sql), params)
+            found: list[DictRow] = cursor.fetchall()
         except psycopg.Error as error:
             raise self._told(error) from error
         return found
@@ -116,8 +128,11 @@ class Session:
         """Every row of a statement, as tuples; none of one that gives no rows."""
         self._check_open()
         try:
-            with self._together(), self._connection.cursor(binary=True) as cursor:
-                return cursor.execute(literal(sql), params, prepare=prepare).fetchall()
+            cursor = self._connection.cursor(binary=True)
+            with self._together():
+                cursor.execute(literal(sql), params, prepare=prepare)
+            # Asked for inside, the answer would be waited for twice.
+            return cursor.fetchall()
         except psycopg.Error as error:
             raise self._told(error) from error
 
@@ -139,9 +154,12 @@ class Session:
     def send(self, sql: str, params: Mapping[str, object]) -> None:
         """Run a statement together with the next one that has an answer."""
         self.need_write("a change")
-        self._waiting.append((sql, params))
-        if len(self._waiting) >= SENT_MAX:
-            self.flush()
+        self._wait(_Waiting(sql, params))
+
+    def ask(self, sql: str, params: Mapping[str, object], take: Callable[[TupleRow], object]) -> None:
+        """Run a query together with the next statement that has an answer; `take` is given its one row."""
+        self._check_open()
+        self._wait(_Waiting(sql, params, take))
 
     def flush(self) -> None:
         """Run what waits."""
@@ -159,15 +177,20 @@ class Session:
             StoreError: nothing was kept, or, where it says so, that is not known.
             Raced: another transaction won.
         """
-        self.flush()
         self._check_open()
         self.end()
         try:
-            self._connection.execute("COMMIT")
+            with self._together():
+                self._connection.execute("COMMIT")
         except RACES as error:
             raise Raced("another transaction won") from error
-        except FAULTS as error:
-            raise StoreError(LOST_AT_COMMIT if self.write else LOST) from error
+        except psycopg.Error as error:
+            if self._connection.info.transaction_status == TransactionStatus.INERROR:
+                # One that waited was refused, so there was no commit.
+                raise self._told(error) from error
+            if isinstance(error, FAULTS):
+                raise StoreError(LOST_AT_COMMIT if self.write else LOST) from error
+            raise
 
     def settings(self, sql: str) -> None:
         """Run statements without parameters."""
@@ -185,10 +208,23 @@ class Session:
             yield
             return
         waiting, self._waiting = self._waiting, []
+        asked: list[tuple[psycopg.Cursor[TupleRow], Callable[[TupleRow], object]]] = []
         with self._connection.pipeline():
-            for sql, params in waiting:
-                self._connection.execute(literal(sql), params)
+            for one in waiting:
+                cursor = self._connection.execute(literal(one.sql), one.params)
+                if one.take is not None:
+                    asked.append((cursor, one.take))
             yield
+        for cursor, take in asked:
+            row = cursor.fetchone()
+            if row is None:
+                raise AssertionError("what was asked on the way gives one row")
+            take(row)
+
+    def _wait(self, one: _Waiting) -> None:
+        self._waiting.append(one)
+        if len(self._waiting) >= SENT_MAX:
+            self.flush()
 
     def _check_open(self) -> None:
         if not self._open:

@@ -9,8 +9,9 @@ from functools import partial
 import psycopg
 from psycopg import ClientCursor
 from psycopg.pq import TransactionStatus
+from psycopg.rows import dict_row
 
-from loom.storage.interface import SYSTEM_ORG, StoreError
+from loom.storage.interface import SYSTEM_ORG, Param, Row, StoreError
 from loom.storage.migrate import Migration
 from loom.storage.postgres import upkeep
 from loom.storage.postgres.connection import (
@@ -21,8 +22,10 @@ from loom.storage.postgres.connection import (
     store_error,
 )
 from loom.storage.postgres.counts import PostgresCounts
+from loom.storage.postgres.dialect import translated
 from loom.storage.postgres.migrations import bring_up_to_date, connect
 from loom.storage.postgres.pools import CLOSED, Replica, primary
+from loom.storage.postgres.scrub import Scrubber
 from loom.storage.postgres.settings import PostgresSettings
 from loom.storage.postgres.stamps import Stamps
 from loom.storage.postgres.text_index import PostgresTextIndex, TextCounts
@@ -34,6 +37,7 @@ ORGS_KNOWN_MAX = 100_000
 
 _BEGIN_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT set_config('loom.org', %s, true)"
 _BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT set_config('loom.org', %s, true)"
+_FOR_ORG = "SELECT set_config('loom.org', %s, true)"
 _UNDO = "ROLLBACK; SELECT pg_advisory_unlock_all()"
 _NOTE_ORG = (
     "BEGIN; SELECT set_config('loom.org', %(org)s, true);"
@@ -71,7 +75,7 @@ class PostgresDatabase:
         self._counts, self._spaces = TextCounts(), Spaces()
         self._in_block = threading.local()
         self._orgs_known: set[str] = set()
-        self._scrub_wanted = threading.Event()
+        self._scrubber = Scrubber(self._settings.rewrite_bytes_max)
         self._closed = False
         self._on_close = on_close
         with connect(url, self._settings) as connection:
@@ -93,6 +97,28 @@ class PostgresDatabase:
         finally:
             self._in_block.active = False
 
+    def look(self, org: str, sql: str, /, **params: Param) -> Row | None:
+        """The one row of one query, or None."""
+        self._check_alone()
+        self._check_open()
+        found: list[Row] = []
+
+        def ask(connection: Connection) -> None:
+            # Statements of one pipeline are one transaction, so the org is gone when it ends.
+            cursor = connection.cursor(row_factory=dict_row)
+            with connection.pipeline():
+                connection.execute(_FOR_ORG, [org])
+                cursor.execute(literal(translated(sql, ())), {**params, "org": org})
+            found[:] = cursor.fetchall()
+
+        try:
+            self._pool.give_back(self._pool.begun(ask))
+        except FAULTS as error:
+            raise store_error(error) from error
+        if len(found) > 1:
+            raise AssertionError(f"one row was expected, {len(found)} were found")
+        return found[0] if found else None
+
     def orgs(self) -> Sequence[str]:
         """Every org that was written to, the system's left out."""
         with self._begun(SYSTEM_ORG, write=False) as transaction:
@@ -111,18 +137,16 @@ class PostgresDatabase:
             return [str(store_error(error))]
 
     def maintain(self) -> None:
-        """Upkeep by one server at a time: vacuum after removals, an index for each large vector shelf.
+        """Upkeep by one server at a time: no byte of what was removed, an index for each large vector shelf.
 
         Raises:
             StoreError: the database cannot be reached.
         """
         self._check_alone()
         self._check_open()
-        scrub = self._scrub_wanted.is_set()
-        self._scrub_wanted.clear()
         try:
             with connect(self._url, self._settings) as connection:
-                upkeep.maintain(connection, self._prepared.path, scrub=scrub)
+                upkeep.maintain(connection, self._prepared.path, self._scrubber)
         except FAULTS as error:
             raise store_error(error) from error
 
@@ -169,7 +193,7 @@ class PostgresDatabase:
             yield PostgresTransaction(
                 org,
                 session,
-                PostgresTextIndex(session, org, self._counts, self._scrub_wanted.set),
+                PostgresTextIndex(session, org, self._counts),
                 PostgresVectorIndex(session, org, self._spaces),
                 self._stamps,
             )

@@ -139,9 +139,6 @@ def _pieces(lexemes: list[str], overlap: int) -> Iterator[list[str]]:
 
 
 def _part(words: list[str], stems: list[str]) -> Part:
-    places: dict[str, list[int]] = {}
-    for line in (words, stems):
-        for place, one in enumerate(line, 1):
-            places.setdefault(one, []).append(place)
-    told = " ".join(f"{one}:{','.join(map(str, where))}" for one, where in places.items())
-    return Part(told, len(words) + len(stems))
+    # PostgreSQL gathers the places of a lexeme that comes more than once.
+    told = [f"{one}:{place}" for line in (words, stems) for place, one in enumerate(line, 1)]
+    return Part(" ".join(told), len(words) + len(stems))

@@ -26,8 +26,14 @@ VECTOR_VERSION_MIN = (0, 8)
 LOCK_KEY = (1280266061, 2)
 
 OUTSIDE_THE_WALL = ("text_entry",)
+WITHOUT_ORG = ("store_migration", "store_scrub", "store_unwiped")
+"""Tables of the whole database, which say nothing of anyone."""
+
 READ_BY_ALL = ("store_org",)
 """Rows of every org may be read, as the worker must know whom to work for."""
+
+SAMPLED_WORDS = ("status", "sensitivity", "memory_type", "kind", "state", "role", "language")
+"""Columns of text that are in no key and of which PostgreSQL may keep samples for its planner: they hold our words."""
 
 _RECORD = f"""
 CREATE TABLE IF NOT EXISTS {SCHEMA}.store_migration (
@@ -50,6 +56,14 @@ SELECT c.relname, a.attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = 
 JOIN pg_collation o ON o.oid = a.attcollation
 WHERE c.relnamespace = CAST(%s AS regnamespace) AND c.relkind IN ('r', 'p') AND a.attnum > 0
     AND a.atttypid = CAST('text' AS regtype) AND o.collname <> 'C'
+"""
+_SAMPLED = """
+SELECT c.relname, a.attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+WHERE c.relnamespace = CAST(%s AS regnamespace) AND c.relkind IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped
+    AND coalesce(a.attstattarget, -1) <> 0
+    AND (a.atttypid IN (CAST('bytea' AS regtype), CAST('tsvector' AS regtype), to_regtype('halfvec'))
+        OR (a.atttypid = CAST('text' AS regtype) AND a.attname <> ALL(%s)
+            AND NOT EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = c.oid AND a.attnum = ANY (i.indkey))))
 """
 _VECTOR = """
 SELECT e.extversion, n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
@@ -183,9 +197,12 @@ def _apply(connection: Connection, waiting: Mapping[str, Sequence[Migration]], r
 
 
 def _wall(connection: Connection, role: str | None) -> None:
-    """Order text by its bytes, as the other engine does, and let each transaction see its own org alone."""
+    """Order text by its bytes, as the other engine does, sample none, let each transaction see its own org alone."""
     for table, column in connection.execute(_UNORDERED, [SCHEMA]).fetchall():
         _alter(connection, 'ALTER TABLE {table} ALTER COLUMN {column} TYPE TEXT COLLATE "C"', table, column)
+    # Samples of stored text would outlive it in the catalogue.
+    for table, column in connection.execute(_SAMPLED, [SCHEMA, list(SAMPLED_WORDS)]).fetchall():
+        _alter(connection, "ALTER TABLE {table} ALTER COLUMN {column} SET STATISTICS 0", table, column)
     for table in _tables(connection):
         if table in OUTSIDE_THE_WALL:
             continue

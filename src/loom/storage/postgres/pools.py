@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from typing import cast
 
 import psycopg
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout, TooManyRequests
@@ -14,6 +15,7 @@ from loom.storage.postgres import dialect
 from loom.storage.postgres.adapt import adapt
 from loom.storage.postgres.connection import Connection, literal, store_error
 from loom.storage.postgres.migrations import Prepared, passes_walls
+from loom.storage.postgres.piped import PipedConnection
 from loom.storage.postgres.settings import PostgresSettings
 
 CLOSED = "The store is closed."
@@ -38,7 +40,7 @@ class Pool:
     def __init__(self, url: str, settings: PostgresSettings, configure: Begin, name: str, wait_s: float) -> None:
         self._pool = ConnectionPool(
             url,
-            connection_class=psycopg.Connection,
+            connection_class=cast("type[Connection]", PipedConnection),
             kwargs={"autocommit": True, "connect_timeout": settings.connect_timeout_s, "application_name": name},
             min_size=settings.connections_min,
             max_size=settings.connections_max,
@@ -64,14 +66,19 @@ class Pool:
         except psycopg.OperationalError:
             self.give_back(connection)
             self._pool.check()
+        except BaseException:
+            self.give_back(connection)
+            raise
         else:
             return connection
         connection = self._taken()
         try:
             begin(connection)
-        except psycopg.OperationalError as error:
+        except BaseException as error:
             self.give_back(connection)
-            raise store_error(error) from error
+            if isinstance(error, psycopg.OperationalError):
+                raise store_error(error) from error
+            raise
         return connection
 
     def give_back(self, connection: Connection) -> None:

@@ -9,8 +9,8 @@ How many rows hold a term is counted in the index: each time in a small shelf, a
 remembered for a while in a large one, where a quarter more or less does not change a logarithm.
 Nothing is counted when texts are written, so writers share no counter.
 
-Removed tokens stay in dead rows until PostgreSQL vacuums the table: `scrub` marks
-the table, and the engine's upkeep vacuums it.
+Removed tokens stay in dead rows and in the GIN index until both are written anew: `scrub` leaves a wish in the
+transaction itself, and the upkeep of whichever process comes first grants it (see `scrub`, the module).
 """
 
 import math
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from loom.storage.indexes import IndexedText, Scored, Shelf, TextQuery
-from loom.storage.postgres import lexemes
+from loom.storage.postgres import lexemes, scrub
 from loom.storage.postgres.connection import Session
 from loom.storage.postgres.lexemes import STEM, WORD
 
@@ -147,11 +147,10 @@ class TextCounts:
 class PostgresTextIndex:
     """Implements `storage.indexes.TextIndex` inside one transaction. Of equal scores the newer id comes first."""
 
-    def __init__(self, session: Session, org: str, counts: TextCounts, mark: Callable[[], None]) -> None:
+    def __init__(self, session: Session, org: str, counts: TextCounts) -> None:
         self._session = session
         self._org = org
         self._counts = counts
-        self._mark = mark
 
     def put(self, shelf: Shelf, item_id: int, text: IndexedText) -> None:
         """Index `text` under `item_id`, replacing what was there."""
@@ -167,13 +166,14 @@ class PostgresTextIndex:
         self._session.send(_REMOVE, {**self._on(shelf), "item": item_id})
 
     def scrub(self, shelf: Shelf) -> None:
-        """Have the next upkeep vacuum the table, which takes the bytes of removed rows out of its files."""
+        """Have an upkeep soon take the bytes of removed rows out of the files, of every table."""
         self._session.need_write(f"the word index of {shelf.collection}")
-        self._mark()
+        self._session.send(scrub.WISH, {})
 
     def drop(self, shelf: Shelf) -> None:
-        """Forget the whole shelf."""
+        """Forget the whole shelf, to the last byte after an upkeep."""
         self._session.send(_DROP, self._on(shelf))
+        self._session.send(scrub.WISH, {})
 
     def best(self, shelf: Shelf, query: TextQuery, k: int, allowed: Collection[int] | None = None) -> Sequence[Scored]:
         """The `k` best items by BM25, best first."""

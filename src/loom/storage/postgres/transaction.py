@@ -25,6 +25,7 @@ class PostgresTransaction:
         self._text = text
         self._vectors = vectors
         self._stamps = stamps
+        self._coming: list[int] | None = None
 
     @property
     def org(self) -> str:
@@ -76,15 +77,27 @@ class PostgresTransaction:
         """
         self._session.need_write(f"a lock of {len(key)} words")
         digest = hashlib.blake2b(json.dumps([self._org, *key]).encode(), digest_size=8).digest()
-        self._session.cells(_LOCK, {"number": int.from_bytes(digest, "big", signed=True)})
+        self._session.send(_LOCK, {"number": int.from_bytes(digest, "big", signed=True)})
+        # A stamp from before this lock may be below one that its last holder used.
+        self._coming = None
+
+    def stamp_soon(self) -> None:
+        """Ask for the next stamp together with the next statement that has an answer."""
+        self._coming = coming = list[int]()
+        self._stamps.soon(self._session, self._org, coming.append)
 
     def stamp(self) -> int:
         """A number above every stamp given before, about the clock in nanoseconds."""
-        return self._stamps.next(self._session, self._org)
+        coming, self._coming = self._coming, None
+        return coming[0] if coming else self._stamps.next(self._session, self._org)
 
     def outstrip(self, number: int) -> None:
         """Let no later stamp be at or below `number`."""
         self._stamps.outstrip(self._session, self._org, number)
+
+    def clock_ns(self) -> int:
+        """Now, in nanoseconds."""
+        return self._stamps.clock_ns()
 
     def _told(self, sql: str, params: Mapping[str, Param]) -> str:
         return translated(sql, tuple(name for name, value in params.items() if isinstance(value, list | tuple)))

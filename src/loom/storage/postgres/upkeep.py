@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from psycopg import errors, sql
+from psycopg import errors
 
 from loom.storage.postgres import dialect
 from loom.storage.postgres.connection import Connection, literal
 from loom.storage.postgres.migrations import OUTSIDE_THE_WALL
+from loom.storage.postgres.scrub import Scrubber
 from loom.storage.postgres.vector_index import INDEXED_FROM_ROWS
 
 LOCK_KEY = (1280266061, 3)
@@ -14,9 +15,11 @@ INDEXES_MAX = 64
 """Large vector shelves with an index of their own; the planner looks at each of them."""
 
 STATEMENT_TIMEOUT_S = 3600
-SCRUBBED: Sequence[str] = ("text_entry", "vector_row", "ledger_version", "ledger_item", "idempotency")
 
-_ESTIMATE = "SELECT coalesce(max(reltuples), 0) FROM pg_class WHERE oid = to_regclass('vector_row')"
+# A table that is spread over other servers (Citus) has neither pages nor rows here, whatever it holds.
+_SURELY_SMALL = """
+SELECT 1 FROM pg_class WHERE oid = to_regclass('vector_row') AND relpages > 0 AND reltuples BETWEEN 0 AND %s
+"""
 _ORGS = "SELECT org FROM store_org ORDER BY org"
 _LARGE = """
 SELECT shelf_id, space_id, count(*), min(vector_dims(embedding)) FROM vector_row WHERE org = %s
@@ -35,7 +38,6 @@ SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a
 WHERE c.relnamespace = CAST(%s AS regnamespace) AND c.relkind IN ('r', 'p')
     AND NOT (c.relrowsecurity AND c.relforcerowsecurity) AND c.relname <> ALL(%s)
 """
-_THERE = "SELECT to_regclass(%s) IS NOT NULL"
 
 
 def check(connection: Connection, path: str) -> Sequence[str]:
@@ -49,17 +51,13 @@ def check(connection: Connection, path: str) -> Sequence[str]:
     ]
 
 
-def maintain(connection: Connection, path: str, *, scrub: bool) -> None:
-    """Vacuum after removals, and give each large vector shelf its index; nothing while another server does so."""
+def maintain(connection: Connection, path: str, scrubber: Scrubber) -> None:
+    """Scrub after removals, and give each large vector shelf its index; nothing while another server does so."""
     _settle(connection, path)
     turn = connection.execute("SELECT pg_try_advisory_lock(%s, %s)", LOCK_KEY).fetchone()
     if turn is None or not turn[0]:
         return
-    if scrub:
-        for table in SCRUBBED:
-            there = connection.execute(_THERE, [table]).fetchone()
-            if there is not None and there[0]:
-                connection.execute(sql.SQL("VACUUM (ANALYZE) {}").format(sql.Identifier(dialect.SCHEMA, table)))
+    scrubber.round(connection)
     _index_vectors(connection)
 
 
@@ -85,8 +83,7 @@ def _index_vectors(connection: Connection) -> None:
 
 def _large(connection: Connection) -> Iterator[tuple[str, tuple[int, int, int, int]]]:
     """Index name, shelf, space, dimension and row count of every shelf that deserves an index."""
-    estimate = connection.execute(_ESTIMATE).fetchone()
-    if estimate is not None and 0 <= float(estimate[0]) <= INDEXED_FROM_ROWS / 2:
+    if connection.execute(_SURELY_SMALL, [INDEXED_FROM_ROWS // 2]).fetchone() is not None:
         return
     for (org,) in connection.execute(_ORGS).fetchall():
         # The wall stands for the owner as well, so each org is looked at from inside.

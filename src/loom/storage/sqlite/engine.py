@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from loom.storage.interface import SYSTEM_ORG, StoreError
+from loom.storage.interface import SYSTEM_ORG, Param, Row, StoreError
 from loom.storage.migrate import Migration
 from loom.storage.sqlite.org_file import SUFFIX, EmptyStore, OrgFile, Schema, file_name_of, org_in
 from loom.storage.sqlite.settings import SqliteSettings
@@ -21,6 +21,9 @@ CLOSE_WAIT_MAX_S = 30.0
 
 OPEN_WAIT_MAX_S = 60.0
 """How long a call waits while another opens the same file, which includes new tables and the wait for a process."""
+
+IDLE_FILES_MAX = 32
+"""Files that one upkeep looks at though nobody uses them: what was left to scrub when they were closed is done."""
 
 MAINTAIN_S_MAX = 10.0
 """How long one upkeep may go on; the next one continues with the files it left out."""
@@ -65,6 +68,7 @@ class SqliteDatabase:
         self._in_block = threading.local()
         self._org_of: dict[str, str] = {}
         self._rounds = itertools.count()
+        self._idle_last = ""
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
@@ -84,6 +88,11 @@ class SqliteDatabase:
                 yield transaction
         finally:
             self._in_block.active = False
+
+    def look(self, org: str, sql: str, /, **params: Param) -> Row | None:
+        """The one row of one query, or None."""
+        with self.transaction(org, write=False) as transaction:
+            return transaction.row(sql, **params)
 
     def orgs(self) -> Sequence[str]:
         """Every org that has a file, the system's left out. A file that cannot be read is logged and left out."""
@@ -117,7 +126,7 @@ class SqliteDatabase:
         return found
 
     def maintain(self) -> None:
-        """Upkeep of every file that is open or has a log left, as far as the time goes.
+        """Upkeep of every file that is open or has a log left, and of some others in turn, as far as the time goes.
 
         Raises:
             StoreError: upkeep of at least one file failed; the others had theirs.
@@ -245,7 +254,12 @@ class SqliteDatabase:
             self._check_open()
             names = {file_name_of(org) for org in self._slots}
         names.update(path.name.removesuffix("-wal") for path in self._folder.glob(f"*{SUFFIX}-wal"))
-        return sorted(name for name in names if (self._folder / name).exists())
+        there = sorted(path.name for path in self._folder.glob(f"*{SUFFIX}"))
+        idle = [name for name in there if name not in names]
+        first = next((place for place, name in enumerate(idle) if name > self._idle_last), 0)
+        turn = [*idle[first:], *idle[:first]][:IDLE_FILES_MAX]
+        self._idle_last = turn[-1] if turn else ""
+        return [name for name in there if name in names or name in turn]
 
     def _org_in(self, path: Path) -> str | None:
         """The org of a file, read once: a file never changes hands."""

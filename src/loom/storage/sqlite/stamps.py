@@ -24,7 +24,7 @@ class Stamps:
     """Gives the stamps of one file; the file is the truth, over all processes."""
 
     def __init__(self, clock_ns: Callable[[], int]) -> None:
-        self._clock_ns = clock_ns
+        self.clock_ns = clock_ns
         self._mutex = threading.Lock()
         self._given = 0
 
@@ -32,7 +32,7 @@ class Stamps:
         """A number above every one given before, those of undone transactions of this process included."""
         session.need_write("a stamp")
         with self._mutex:
-            least = max(self._clock_ns(), self._given + 1, STAMP_MIN)
+            least = max(self.clock_ns(), self._given + 1, STAMP_MIN)
             (last,) = session.cells(_NEXT, {"org": org, "least": least})[0]
             self._given = int(last)
             return self._given

@@ -73,6 +73,10 @@ class SqliteTransaction:
         """Nothing is left to lock: a write transaction owns the org's file."""
         self._session.need_write(f"a lock of {len(key)} words")
 
+    def stamp_soon(self) -> None:
+        """Nothing is far: a stamp is made when it is asked for."""
+        self._session.need_write("a stamp")
+
     def stamp(self) -> int:
         """A number above every stamp given before, about the clock in nanoseconds."""
         return self._stamps.next(self._session, self._org)
@@ -80,6 +84,10 @@ class SqliteTransaction:
     def outstrip(self, number: int) -> None:
         """Let no later stamp be at or below `number`."""
         self._stamps.outstrip(self._session, self._org, number)
+
+    def clock_ns(self) -> int:
+        """Now, in nanoseconds."""
+        return self._stamps.clock_ns()
 
     def _whole(self, sql: str, params: Mapping[str, Param]) -> tuple[str, Mapping[str, Value]]:
         """The statement and its values as SQLite takes them: a list is one JSON text."""

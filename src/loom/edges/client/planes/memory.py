@@ -16,12 +16,14 @@ from loom.edges.client.planes.memory_fields import (
     MemoryRestoreFields,
     MemorySearchFields,
     MemorySetFields,
+    MemorySetFromMessagesFields,
     MemorySetManyFields,
     MemoryTouchFields,
     MemoryUpdateFields,
 )
 from loom.edges.client.running import AsyncRun, Run
 from loom.planes.memory.answers import SearchAnswer
+from loom.planes.memory.messages import SetFromMessagesAnswer
 from loom.planes.memory.ops_guard import GuardAnswer
 from loom.planes.memory.ops_list import ListAnswer
 from loom.planes.memory.ops_many import SetManyAnswer
@@ -37,7 +39,7 @@ class Memory:
         self._run = run
 
     def delete(self, **fields: Unpack[MemoryDeleteFields]) -> DeleteAnswer:
-        """Delete a memory; it is found no more at once, and memory.restore brings it back for 14 days."""
+        """Delete a memory; it is found no more at once, and memory.restore brings it back until recoverable_until."""
         return self._run("memory.delete", DeleteAnswer, fields)
 
     def delete_version(self, **fields: Unpack[MemoryDeleteVersionFields]) -> DeleteVersionAnswer:
@@ -84,6 +86,13 @@ class Memory:
         """Remember one claim under a readable key: creates it, or writes a new version of it."""
         return self._run("memory.set", SetAnswer, fields)
 
+    def set_from_messages(self, **fields: Unpack[MemorySetFromMessagesFields]) -> SetFromMessagesAnswer:
+        """Have the language model read messages, and remember what they say as claims that name them.
+
+        The messages are sent to the endpoint that the server's settings name.
+        """
+        return self._run("memory.set_from_messages", SetFromMessagesAnswer, fields)
+
     def set_many(self, **fields: Unpack[MemorySetManyFields]) -> SetManyAnswer:
         """Remember up to 1,000 claims in one call; each has its own answer, and one that is refused stops no other."""
         return self._run("memory.set_many", SetManyAnswer, fields)
@@ -104,7 +113,7 @@ class AsyncMemory:
         self._run = run
 
     async def delete(self, **fields: Unpack[MemoryDeleteFields]) -> DeleteAnswer:
-        """Delete a memory; it is found no more at once, and memory.restore brings it back for 14 days."""
+        """Delete a memory; it is found no more at once, and memory.restore brings it back until recoverable_until."""
         return await self._run("memory.delete", DeleteAnswer, fields)
 
     async def delete_version(self, **fields: Unpack[MemoryDeleteVersionFields]) -> DeleteVersionAnswer:
@@ -150,6 +159,13 @@ class AsyncMemory:
     async def set(self, **fields: Unpack[MemorySetFields]) -> SetAnswer:
         """Remember one claim under a readable key: creates it, or writes a new version of it."""
         return await self._run("memory.set", SetAnswer, fields)
+
+    async def set_from_messages(self, **fields: Unpack[MemorySetFromMessagesFields]) -> SetFromMessagesAnswer:
+        """Have the language model read messages, and remember what they say as claims that name them.
+
+        The messages are sent to the endpoint that the server's settings name.
+        """
+        return await self._run("memory.set_from_messages", SetFromMessagesAnswer, fields)
 
     async def set_many(self, **fields: Unpack[MemorySetManyFields]) -> SetManyAnswer:
         """Remember up to 1,000 claims in one call; each has its own answer, and one that is refused stops no other."""

@@ -6,6 +6,7 @@ from typing import Literal, NotRequired, Required
 
 from loom.canonical import Json
 from loom.edges.client.core import Identity
+from loom.planes.memory.messages import SaidMessage
 
 
 class MemoryDeleteFields(Identity):
@@ -186,6 +187,21 @@ class MemorySetFields(Identity):
     """Write only while the live value has this content_sha256, else 409; empty for no check."""
     dry_run: NotRequired[bool]
     """Check everything, say what would happen, write nothing."""
+
+
+class MemorySetFromMessagesFields(Identity):
+    """What `memory.set_from_messages` takes."""
+
+    messages: Required[list[SaidMessage]]
+    """1 to 200 messages, in the order they were said."""
+    session: NotRequired[str]
+    """The conversation's name, for the trace of each claim; empty for session_id."""
+    tags: NotRequired[list[str]]
+    """Tags that every memory made of the messages gets."""
+    sensitivity: NotRequired[Literal["normal", "high"]]
+    """high keeps what is made of the messages out of every search and prompt."""
+    deferred: NotRequired[bool]
+    """Answer at once and read the messages later; they are kept until then, and no longer."""
 
 
 class MemorySetManyFields(Identity):

@@ -7,22 +7,24 @@ where nothing that was read has been taken away since.
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final, cast
 
+from loom.access import namespaces
 from loom.canonical import Json, encoded
 from loom.jobs import outbox
 from loom.jobs.handlers import Bench
 from loom.ledger import derived, writes
 from loom.ledger import store as ledger
 from loom.ledger.rules import DERIVED, DERIVED_KEY, READ_ONLY, Attributes, Item, draft, item_id_of
-from loom.planes.profile.structured import status, store
+from loom.planes.profile.structured import queries, status, store
 from loom.planes.profile.structured.interface import Builder, BuildFailed, Fact, Settled, Source
 from loom.planes.profile.structured.schema import Misfit, Schema
 from loom.planes.profile.structured.status import Look, Work
 from loom.planes.profile.structured.store import Build
 from loom.retrieval import values
-from loom.storage.interface import Transaction
+from loom.storage.interface import Raced, Transaction
 
 BUILD: Final = "profile.build"
 """The job that builds; its subjects are `derived.subject_of`."""
@@ -50,6 +52,19 @@ that they could read is erased.
 ENDED_TRACE: Final = "no facts are left"
 
 
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How much one build is given.
+
+    Attributes:
+        facts_max: how many facts.
+        length_max: characters of their values together, encoded.
+    """
+
+    facts_max: int = FACTS_MAX
+    length_max: int = FACTS_LENGTH_MAX
+
+
 class Outrun(Exception):
     """What a build read went on changing; it is to be tried later."""
 
@@ -73,12 +88,12 @@ class Read:
     turns_at: int | None
 
 
-def read(tx: Transaction, namespace: str, user_id: str, now_us: int) -> Read:
-    """Read a user's state and facts, in one read transaction."""
-    found = status.look(tx, namespace, user_id, now_us)
+def read(tx: Transaction, who: tuple[str, str], now_us: int, room: Room) -> Read:
+    """Read the state and the facts of a user (namespace and name), in one read transaction."""
+    found = status.look(tx, *who, now_us)
     if found.work is not Work.BUILD:
         return Read(found, (), {}, 0, None)
-    rows = ledger_facts(tx, namespace, user_id, now_us)
+    rows = ledger_facts(tx, who, now_us, room)
     held = [item for item in rows[0] if holds(item, now_us)]
     facts = [fact_of(item) for item in held]
     turns = [moment for item in rows[0] for moment in turns_of(item) if moment > now_us]
@@ -86,14 +101,14 @@ def read(tx: Transaction, namespace: str, user_id: str, now_us: int) -> Read:
     return Read(found, facts, versions, rows[1], min(turns, default=None))
 
 
-def ledger_facts(tx: Transaction, namespace: str, user_id: str, now_us: int) -> tuple[list[Item], int]:
+def ledger_facts(tx: Transaction, who: tuple[str, str], now_us: int, room: Room) -> tuple[list[Item], int]:
     """As many of the user's facts as there is room for, and how many were left out, counted up to the first."""
-    found = store.facts(tx, namespace, user_id, now_us, FACTS_MAX + 1)
+    found = store.facts(tx, *who, now_us, room.facts_max + 1)
     taken: list[Item] = []
-    room = FACTS_LENGTH_MAX
-    for item in found[:FACTS_MAX]:
-        room -= item.head.value_length
-        if room < 0:
+    left = room.length_max
+    for item in found[: room.facts_max]:
+        left -= item.head.value_length
+        if left < 0:
             break
         taken.append(item)
     return taken, int(len(taken) < len(found))
@@ -130,7 +145,7 @@ def fact_of(item: Item) -> Fact:
     )
 
 
-def build(bench: Bench, builder: Builder, org: str, who: tuple[str, str], timeout_s: float) -> None:
+def build(bench: Bench, builder: Builder, org: str, who: tuple[str, str], timeout_s: float, room: Room) -> None:
     """Build the profile of a user (`who` is namespace and user), if there is anything to do.
 
     Raises:
@@ -141,16 +156,16 @@ def build(bench: Bench, builder: Builder, org: str, who: tuple[str, str], timeou
     for turn in range(TURNS_MAX):
         now_us = bench.clock_us()
         with bench.database.transaction(org, write=False) as tx:
-            found = read(tx, *who, now_us)
+            found = read(tx, who, now_us, room)
         if found.look.work is Work.NOTHING or found.look.schema is None:
             with bench.database.transaction(org, write=True) as tx:
-                tx.run(store.RELEASE, namespace=who[0], user_id=who[1])
+                tx.run(queries.RELEASE, namespace=who[0], user_id=who[1])
             return
         settled: Mapping[str, Settled] = {}
         if found.facts:
             settled = builder.build(found.look.schema.document, found.facts, max(0.0, until_s - time.monotonic()))
         made = fitting(found.look.schema, settled, found)
-        with bench.database.transaction(org, write=True) as tx:
+        with suppress(Raced), bench.database.transaction(org, write=True) as tx:
             if write(tx, who, found, made, builder.name, last=turn == TURNS_MAX - 1):
                 return
         if time.monotonic() >= until_s:
@@ -187,9 +202,9 @@ def write(
     """
     namespace, user_id = who
     derived.hold(tx, namespace, user_id)
-    tx.run(store.RELEASE, namespace=namespace, user_id=user_id)
+    namespaces.touch(tx, namespace, tx.stamp())
+    tx.run(queries.RELEASE, namespace=namespace, user_id=user_id)
     place = derived.place_of(namespace, user_id)
-    ledger.lock(tx, place, DERIVED_KEY)
     now = store.user(tx, namespace, user_id)
     schema = store.latest_schema(tx, namespace)
     if schema is None or found.look.stored is None or schema.version != found.look.stored.version:
@@ -199,10 +214,12 @@ def write(
         return False
     item, _ = store.held(tx, namespace, user_id)
     if is_other(found.look.item, item):
+        # Whoever asked for a build did not know what was done to the row since.
+        tx.run(queries.UNWANT, namespace=namespace, user_id=user_id)
         return False
     if found.look.work is Work.END and item is not None and not item.pinned and not item.lock_mode:
         writes.tombstone(tx, item, ENDED_TRACE)
-        tx.run(store.BUILT, namespace=namespace, user_id=user_id, read_at=found.look.now_us)
+        tx.run(queries.BUILT, namespace=namespace, user_id=user_id, read_at=found.look.now_us)
         return True
     if ledger.exact(tx, place, DERIVED_KEY) is not None and item is None:
         raise BuildFailed("a memory has the profile's key")
@@ -217,7 +234,7 @@ def write(
         turns_at=found.turns_at,
     )
     store.put_build(tx, written, done, [*columns(found, made)])
-    tx.run(store.BUILT, namespace=namespace, user_id=user_id, read_at=found.look.now_us)
+    tx.run(queries.BUILT, namespace=namespace, user_id=user_id, read_at=found.look.now_us)
     if found.turns_at is not None and not now.waiting_since:
         delay_us = max(1, found.turns_at - found.look.now_us)
         outbox.enqueue(tx, BUILD, derived.subject_of(namespace, user_id), delay_us)

@@ -12,14 +12,14 @@ from loom.errors import Rejected
 from loom.ops.spec import IDENTITY_LENGTH_MAX, Context
 from loom.planes import cargo
 from loom.planes.cargo import Cargo, Carried, IdentityText, Key, Line, Moment, Reach, Stamp
-from loom.planes.profile.structured import job, store
+from loom.planes.profile.structured import job, queries, store
 from loom.planes.profile.structured import schema as schemas
 from loom.planes.profile.structured.building import BUILD
 from loom.planes.profile.structured.store import StoredSchema
 from loom.storage.interface import Transaction
 
 FROM = """
-SELECT namespace, version, json_schema, schema_sha256, updated_by, updated_at FROM profile_schema
+SELECT namespace, version, definition, schema_sha256, updated_by, updated_at FROM profile_schema
 WHERE org = :org AND (:every = 1 OR namespace IN (:namespaces)) AND version > :after ORDER BY version LIMIT :most
 """
 
@@ -51,7 +51,8 @@ def read(tx: Transaction, reach: Reach, after: Key) -> Iterator[Carried]:
         rows = tx.rows(FROM, after=last, most=cargo.AT_ONCE, **reach.params())
         for row in rows:
             last = cast("int", row["version"])
-            line = SchemaLine.model_validate({**row, "kind": "profile_schema"})
+            known = {"json_schema" if name == "definition" else name: value for name, value in row.items()}
+            line = SchemaLine.model_validate({**known, "kind": "profile_schema"})
             yield Carried(line, (last,), len(line.json_schema))
         if len(rows) < cargo.AT_ONCE:
             return
@@ -96,10 +97,10 @@ def take(ctx: Context, line: SchemaLine) -> bool:
     if latest is not None and latest.version > line.version:
         return True
     if line.json_schema:
-        ctx.tx.run(store.WATCH, namespace=line.namespace, job_kind=BUILD)
+        ctx.tx.run(queries.WATCH, namespace=line.namespace, job_kind=BUILD)
         job.begin_spread(ctx.tx, line.namespace)
     else:
-        ctx.tx.run(store.UNWATCH, namespace=line.namespace)
+        ctx.tx.run(queries.UNWATCH, namespace=line.namespace)
     return True
 
 

@@ -16,8 +16,8 @@ from loom.canonical import Json, encoded
 from loom.jobs import outbox
 from loom.jobs.handlers import Bench, Handler, LateHandler
 from loom.ledger import derived
-from loom.planes.profile.structured import building, status, store
-from loom.planes.profile.structured.building import BUILD, Outrun
+from loom.planes.profile.structured import building, queries, status, store
+from loom.planes.profile.structured.building import BUILD, Outrun, Room
 from loom.planes.profile.structured.interface import Builder, BuildFailed
 from loom.planes.profile.structured.status import FAILURES_MAX, Work
 from loom.storage.interface import Transaction
@@ -29,17 +29,30 @@ ASK: Final = "profile.ask"
 """The name under which a reader's wish for a build is queued."""
 
 BUILD_TIMEOUT_S: Final = 40.0
-"""How long one build may take, its repetitions included."""
+"""How long one build without a language model may take, its repetitions included."""
 
 START_WITHIN_S: Final = 15.0
 """How long one job begins builds, so that the last of them ends before the job's lease does."""
 
-LEASE_US: Final = 60 * 1_000_000
+LEASE_MARGIN_S: Final = 5.0
+"""By how much the lease of a build outlasts the longest one."""
+
+SECOND_US: Final = 1_000_000
 BUSY_US: Final = 2 * 1_000_000
 """How long a job waits for a build of the same user that is under way elsewhere."""
 
+PAUSE_RATIO: Final = 1.5
+PAUSE_MAX_S: Final = 0.05
+"""How long a job of many builds rests after each: so many times what it took, and no longer than this.
+
+A build computes in the process that answers calls. At rest most of the time, it leaves the middle one of the calls
+as quick as it was.
+"""
+
 SPREAD_MAX: Final = 500
 """Users that one turn asks builds for."""
+
+ALL_THE_ROOM: Final = Room()
 
 Who = tuple[str, str]
 
@@ -52,9 +65,13 @@ class Builds:
 
     Attributes:
         builder: makes the values.
+        room: how much a build is given.
+        timeout_s: how long one build may take, its repetitions included.
     """
 
     builder: Builder
+    room: Room = ALL_THE_ROOM
+    timeout_s: float = BUILD_TIMEOUT_S
 
     def __call__(self, bench: Bench, org: str, subjects: Sequence[str]) -> None:
         """Build the profiles of these users, each on its own: one that fails stops no other.
@@ -63,14 +80,19 @@ class Builds:
             BuildFailed: one failed and is worth another try; those that were built are current by then.
         """
         until_s = time.monotonic() + START_WITHIN_S
-        waiting = claimed(bench, org, [user_of(subject) for subject in subjects])
+        lease_s = START_WITHIN_S + self.timeout_s + LEASE_MARGIN_S
+        waiting = claimed(bench, org, [user_of(subject) for subject in subjects], lease_s)
         retry = False
+        began_s = until_s - START_WITHIN_S
         while waiting and time.monotonic() < until_s:
             retry |= not self.built(bench, org, waiting.pop(0))
+            if len(subjects) > 1:
+                time.sleep(min(PAUSE_MAX_S, (time.monotonic() - began_s) * PAUSE_RATIO))
+                began_s = time.monotonic()
         if waiting:
             with bench.database.transaction(org, write=True) as tx:
                 for namespace, user_id in waiting:
-                    tx.run(store.RELEASE, namespace=namespace, user_id=user_id)
+                    tx.run(queries.RELEASE, namespace=namespace, user_id=user_id)
                     outbox.enqueue(tx, BUILD, derived.subject_of(namespace, user_id))
         if retry:
             raise BuildFailed("a profile could not be built; it is tried again")
@@ -78,19 +100,20 @@ class Builds:
     def built(self, bench: Bench, org: str, who: Who) -> bool:
         """Build one profile; False when it failed and is worth another try."""
         try:
-            building.build(bench, self.builder, org, who, BUILD_TIMEOUT_S)
+            building.build(bench, self.builder, org, who, self.timeout_s, self.room)
         except (BuildFailed, Outrun) as failure:
             with bench.database.transaction(org, write=True) as tx:
-                tx.run(store.FAILED, namespace=who[0], user_id=who[1], failed_at=bench.clock_us())
+                tx.run(queries.FAILED, namespace=who[0], user_id=who[1], failed_at=bench.clock_us())
                 failures = store.user(tx, *who).failures
             log.warning("a structured profile was not built (%s, time %d)", type(failure).__name__, failures)
             return failures >= FAILURES_MAX
         return True
 
 
-def claimed(bench: Bench, org: str, users: Sequence[Who]) -> list[Who]:
+def claimed(bench: Bench, org: str, users: Sequence[Who], lease_s: float) -> list[Who]:
     """Those of the users for whom there is something to do, leased to this job; the rest is left or comes later."""
     now_us = bench.clock_us()
+    until_us = now_us + int(lease_s * SECOND_US)
     with bench.database.transaction(org, write=False) as tx:
         wanting = [who for who in users if status.look(tx, *who, now_us).work is not Work.NOTHING]
     if not wanting:
@@ -99,7 +122,7 @@ def claimed(bench: Bench, org: str, users: Sequence[Who]) -> list[Who]:
     with bench.database.transaction(org, write=True) as tx:
         # In order, as everywhere that many rows change, so that two jobs never wait for each other.
         for who in sorted(wanting):
-            if tx.run(store.CLAIM, namespace=who[0], user_id=who[1], now=now_us, until=now_us + LEASE_US):
+            if tx.run(queries.CLAIM, namespace=who[0], user_id=who[1], now=now_us, until=until_us):
                 mine.append(who)
             else:
                 outbox.enqueue(tx, BUILD, derived.subject_of(*who), BUSY_US)
@@ -138,9 +161,9 @@ def user_of(subject: str) -> Who:
     return namespace, user_id
 
 
-def jobs(builder: Builder) -> Mapping[str, Handler]:
-    """What the worker does, by the kind of job."""
-    return {BUILD: Builds(builder), SPREAD: spread}
+def jobs(builder: Builder, timeout_s: float = BUILD_TIMEOUT_S) -> Mapping[str, Handler]:
+    """What the worker does, by the kind of job; `timeout_s` is how long one build may take."""
+    return {BUILD: Builds(builder, timeout_s=timeout_s), SPREAD: spread}
 
 
 LATE: Mapping[str, LateHandler] = {ASK: ask}

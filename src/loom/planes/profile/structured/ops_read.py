@@ -14,7 +14,7 @@ from loom.ledger.rules import memory_id_of
 from loom.ops.fields import Instant, instant_or_none
 from loom.ops.spec import IDENTITY_LENGTH_MAX, Answer, Context, Kind, Op, OpenRequest, Request
 from loom.planes.profile import activity
-from loom.planes.profile.structured import building, job, status, store
+from loom.planes.profile.structured import building, job, queries, status, store
 from loom.planes.profile.structured.schema import PROPERTY_LENGTH_MAX
 from loom.planes.profile.structured.status import Look, Work
 from loom.planes.profile.structured.store import StoredSource
@@ -252,7 +252,7 @@ def rebuild(ctx: Context, request: RebuildRequest) -> RebuildAnswer:
     found = looked(ctx, request)
     asked = found.schema is not None and found.has_facts and found.may_build
     if asked:
-        ctx.tx.run(store.WANT, namespace=request.namespace, user_id=request.user_id)
+        ctx.tx.run(queries.WANT, namespace=request.namespace, user_id=request.user_id)
     if asked or found.work is not Work.NOTHING:
         outbox.enqueue(ctx.tx, building.BUILD, derived.subject_of(request.namespace, request.user_id))
     return RebuildAnswer(status=found.status, asked=asked or found.work is not Work.NOTHING)

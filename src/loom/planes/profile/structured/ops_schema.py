@@ -12,7 +12,7 @@ from loom.canonical import Json
 from loom.errors import NotFound, Rejected, ShaMismatch
 from loom.ops.fields import IfMatch, Instant, instant, instant_or_none
 from loom.ops.spec import Answer, Context, Kind, Op, OpenRequest
-from loom.planes.profile.structured import job, store
+from loom.planes.profile.structured import job, queries, store
 from loom.planes.profile.structured import schema as schemas
 from loom.planes.profile.structured.building import BUILD
 from loom.planes.profile.structured.store import StoredSchema
@@ -99,7 +99,7 @@ def schema_set(ctx: Context, request: SchemaSetRequest) -> SchemaAnswer:
         return answer_of(latest, changed=False)
     text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
     stored = written(ctx, request.namespace, text, made.sha256)
-    ctx.tx.run(store.WATCH, namespace=request.namespace, job_kind=BUILD)
+    ctx.tx.run(queries.WATCH, namespace=request.namespace, job_kind=BUILD)
     job.begin_spread(ctx.tx, request.namespace)
     return answer_of(stored, changed=True)
 
@@ -110,7 +110,7 @@ def schema_delete(ctx: Context, request: SchemaDeleteRequest) -> SchemaAnswer:
     if not latest.text:
         raise NotFound("namespace: it has no schema; profile.schema_get shows earlier ones", field="namespace")
     stored = written(ctx, request.namespace, "", "")
-    ctx.tx.run(store.UNWATCH, namespace=request.namespace)
+    ctx.tx.run(queries.UNWATCH, namespace=request.namespace)
     return answer_of(stored, changed=True)
 
 

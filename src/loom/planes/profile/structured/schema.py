@@ -63,9 +63,11 @@ class Schema:
             for name, value in values.items()
             if name in self.properties and value is not None and len(encoded(value)) <= VALUE_LENGTH_MAX
         }
+        # What an empty profile lacks as well is not the values' fault.
+        without = set(self.validator.faults({}))
         # Each turn takes at least one value away.
         for _ in range(len(left) + 1):
-            faults = self.validator.faults(left)
+            faults = [fault for fault in self.validator.faults(left) if fault not in without]
             if not faults:
                 return left
             wrong = {str(fault.path[0]) for fault in faults if fault.path}

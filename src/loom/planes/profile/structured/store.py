@@ -2,176 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import cast
 
 from loom.ledger import store
 from loom.ledger.rules import DERIVED_KEY, LIVE, NORMAL, Item
+from loom.planes.profile.structured import queries
 from loom.storage.interface import Row, Transaction
-
-IS_FACT: Final = """(i.status = 'live' AND i.sensitivity = 'normal' AND i.memory_type <> 'profile'
-        AND i.memory_type <> 'structured_profile')"""
-"""What the index of facts holds, `derived.is_fact`."""
-
-STILL: Final = "(i.expires_at IS NULL OR i.expires_at > :now)"
-
-PUT_SCHEMA = """
-INSERT INTO profile_schema (org, namespace, version, json_schema, schema_sha256, updated_by, updated_at)
-VALUES (:org, :namespace, :version, :json_schema, :schema_sha256, :updated_by, :updated_at)
-"""
-SCHEMAS = """
-SELECT version, json_schema, schema_sha256, updated_by, updated_at FROM profile_schema
-WHERE org = :org AND namespace = :namespace AND version < :before ORDER BY version DESC LIMIT :most
-"""
-SCHEMA = """
-SELECT version, json_schema, schema_sha256, updated_by, updated_at FROM profile_schema
-WHERE org = :org AND namespace = :namespace AND version = :version
-"""
-WATCH = """
-INSERT INTO derived_watch (org, namespace, job_kind) VALUES (:org, :namespace, :job_kind)
-ON CONFLICT (org, namespace) DO UPDATE SET job_kind = excluded.job_kind
-"""
-UNWATCH = "DELETE FROM derived_watch WHERE org = :org AND namespace = :namespace"
-
-USER = """
-SELECT changes, waiting_since, read_at, building_until, wanted, failures, failed_at FROM derived_user
-WHERE org = :org AND namespace = :namespace AND user_id = :user_id
-"""
-
-HELD = (
-    store.SELECTED
-    + """,
-    b.built_at, b.changes AS build_changes, b.schema_version, b.builder, b.exact, b.unserved, b.turns_at
-"""
-    + store.JOINED
-    + """
-LEFT JOIN derived_build b ON b.org = i.org AND b.item_id = i.item_id AND b.built_at = v.valid_at
-WHERE i.org = :org AND i.namespace = :namespace AND i.memory_key = :memory_key AND i.agent = '-'
-    AND i.user_id = :user_id AND i.memory_type = 'structured_profile'
-"""
-)
-
-FACTS_NOW = (
-    """
-SELECT CASE WHEN EXISTS (SELECT 1 FROM ledger_item i WHERE i.org = :org AND i.namespace = :namespace
-        AND i.user_id = :user_id AND """  # noqa: S608  # the parts are constants
-    + IS_FACT
-    + " AND "
-    + STILL
-    + """) THEN 1 ELSE 0 END AS present,
-    CASE WHEN EXISTS (SELECT 1 FROM ledger_item i WHERE i.org = :org AND i.namespace = :namespace
-        AND i.user_id = :user_id AND """
-    + IS_FACT
-    + """ AND i.expires_at IS NOT NULL AND i.expires_at > :since AND i.expires_at <= :now)
-        THEN 1 ELSE 0 END AS turned
-"""
-)
-
-FACTS = (
-    store.COLUMNS
-    + "WHERE i.org = :org AND i.namespace = :namespace AND i.user_id = :user_id AND "
-    + IS_FACT
-    + " AND "
-    + STILL
-    + " ORDER BY i.version DESC LIMIT :most"
-)
-
-USERS = (
-    "SELECT DISTINCT i.user_id FROM ledger_item i WHERE i.org = :org AND i.namespace = :namespace AND "  # noqa: S608  # the parts are constants
-    + IS_FACT
-    + " AND i.user_id > :after AND (:every = 1 OR i.user_id IN (:users)) ORDER BY i.user_id LIMIT :most"
-)
-
-PUT_BUILD = """
-INSERT INTO derived_build (org, item_id, built_at, namespace, changes, schema_version, builder, exact, unserved,
-    turns_at)
-VALUES (:org, :item_id, :built_at, :namespace, :changes, :schema_version, :builder, :exact, :unserved, :turns_at)
-"""
-LAST_BUILD = """
-SELECT built_at, changes, schema_version FROM derived_build
-WHERE org = :org AND item_id = :item_id ORDER BY built_at DESC LIMIT 1
-"""
-PUT_SOURCE = """
-INSERT INTO derived_source (org, item_id, built_at, property, place, namespace, source_id, source_version, span_start,
-    span_characters)
-VALUES (:org, :item_id, :built_at, :property, :place, :namespace, :source_id, :source_version, :span_start,
-    :span_characters)
-"""
-SOURCES = """
-SELECT s.property, s.place, s.source_id, s.source_version, s.span_start, s.span_characters, i.memory_key,
-    i.status AS item_status, i.sensitivity, i.expires_at, i.version AS head_version, v.value,
-    v.sensitivity AS read_sensitivity
-FROM derived_source s
-LEFT JOIN ledger_item i ON i.org = s.org AND i.item_id = s.source_id
-LEFT JOIN ledger_version v ON v.org = s.org AND v.item_id = s.source_id AND v.version = s.source_version
-WHERE s.org = :org AND s.item_id = :item_id AND s.built_at = :built_at
-    AND (:any_property = 1 OR s.property = :property)
-ORDER BY s.property, s.place
-"""
-LOST = (
-    """
-SELECT DISTINCT s.property FROM derived_source s
-LEFT JOIN ledger_item i ON i.org = s.org AND i.item_id = s.source_id
-WHERE s.org = :org AND s.item_id = :item_id AND s.built_at = :built_at
-    AND (i.item_id IS NULL OR NOT """
-    + IS_FACT
-    + " OR NOT "
-    + STILL
-    + ")"
-)
-
-CLAIM = """
-INSERT INTO derived_user (org, namespace, user_id, changes, waiting_since, read_at, building_until, wanted, failures,
-    failed_at)
-VALUES (:org, :namespace, :user_id, 0, 0, 0, :until, 0, 0, 0)
-ON CONFLICT (org, namespace, user_id) DO UPDATE SET building_until = excluded.building_until, waiting_since = 0
-WHERE derived_user.building_until <= :now
-"""
-WANT = """
-INSERT INTO derived_user (org, namespace, user_id, changes, waiting_since, read_at, building_until, wanted, failures,
-    failed_at)
-VALUES (:org, :namespace, :user_id, 0, 0, 0, 0, 1, 0, 0)
-ON CONFLICT (org, namespace, user_id) DO UPDATE SET wanted = 1, failures = 0
-"""
-RELEASE = """
-UPDATE derived_user SET building_until = 0 WHERE org = :org AND namespace = :namespace AND user_id = :user_id
-"""
-BUILT = """
-UPDATE derived_user SET building_until = 0, wanted = 0, failures = 0,
-    read_at = CASE WHEN read_at < :read_at THEN CAST(:read_at AS BIGINT) ELSE read_at END
-WHERE org = :org AND namespace = :namespace AND user_id = :user_id
-"""
-FAILED = """
-UPDATE derived_user SET building_until = 0, failures = failures + 1, failed_at = :failed_at
-WHERE org = :org AND namespace = :namespace AND user_id = :user_id
-"""
-HEADS = (
-    """
-SELECT i.item_id, i.version, CASE WHEN """
-    + IS_FACT
-    + """ THEN 1 ELSE 0 END AS served FROM ledger_item i
-WHERE i.org = :org AND i.item_id IN (:ids)
-"""
-)
-STILL_SAID = """
-SELECT item_id, version FROM ledger_version
-WHERE org = :org AND item_id IN (:ids) AND version IN (:versions) AND value IS NOT NULL
-"""
-
-ASK_ONCE = """
-INSERT INTO job (org, kind, subject, generation, run_at, attempts, leased_until)
-VALUES (:org, :kind, :subject, :generation, 0, 0, 0)
-ON CONFLICT (org, kind, subject) DO UPDATE
-SET generation = excluded.generation, run_at = 0, attempts = 0, leased_until = 0
-WHERE job.run_at > :now
-"""
-
-PURGES = (
-    "DELETE FROM profile_schema WHERE org = :org AND namespace = :namespace",
-    "DELETE FROM derived_watch WHERE org = :org AND namespace = :namespace",
-    "DELETE FROM derived_user WHERE org = :org AND namespace = :namespace",
-    "DELETE FROM derived_build WHERE org = :org AND namespace = :namespace",
-    "DELETE FROM derived_source WHERE org = :org AND namespace = :namespace",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +92,7 @@ class StoredSource:
 
 def schemas(tx: Transaction, namespace: str, most: int, before: int = store.BEFORE_ALL) -> list[StoredSchema]:
     """Versions of the namespace's schema, the latest first."""
-    return [_schema(row) for row in tx.rows(SCHEMAS, namespace=namespace, most=most, before=before)]
+    return [_schema(row) for row in tx.rows(queries.SCHEMAS, namespace=namespace, most=most, before=before)]
 
 
 def latest_schema(tx: Transaction, namespace: str) -> StoredSchema | None:
@@ -267,17 +103,17 @@ def latest_schema(tx: Transaction, namespace: str) -> StoredSchema | None:
 
 def schema_version(tx: Transaction, namespace: str, version: int) -> StoredSchema | None:
     """One version of it."""
-    row = tx.row(SCHEMA, namespace=namespace, version=version)
+    row = tx.row(queries.SCHEMA, namespace=namespace, version=version)
     return None if row is None else _schema(row)
 
 
 def put_schema(tx: Transaction, namespace: str, made: StoredSchema) -> None:
     """Add a version."""
     tx.run(
-        PUT_SCHEMA,
+        queries.PUT_SCHEMA,
         namespace=namespace,
         version=made.version,
-        json_schema=made.text,
+        definition=made.text,
         schema_sha256=made.sha256,
         updated_by=made.updated_by,
         updated_at=made.updated_at,
@@ -286,7 +122,7 @@ def put_schema(tx: Transaction, namespace: str, made: StoredSchema) -> None:
 
 def user(tx: Transaction, namespace: str, user_id: str) -> User:
     """What is known of a user."""
-    row = tx.row(USER, namespace=namespace, user_id=user_id)
+    row = tx.row(queries.USER, namespace=namespace, user_id=user_id)
     if row is None:
         return User()
     return User(
@@ -302,7 +138,7 @@ def user(tx: Transaction, namespace: str, user_id: str) -> User:
 
 def held(tx: Transaction, namespace: str, user_id: str) -> tuple[Item | None, Build | None]:
     """The row that holds the user's profile, whatever became of it, and the build its latest version is of."""
-    row = tx.row(HELD, namespace=namespace, user_id=user_id, memory_key=DERIVED_KEY)
+    row = tx.row(queries.HELD, namespace=namespace, user_id=user_id, memory_key=DERIVED_KEY)
     if row is None:
         return None, None
     return store.item_of(row), None if row["built_at"] is None else _build(row)
@@ -310,7 +146,7 @@ def held(tx: Transaction, namespace: str, user_id: str) -> tuple[Item | None, Bu
 
 def last_build(tx: Transaction, item_id: int) -> Build | None:
     """The row's latest build."""
-    row = tx.row(LAST_BUILD, item_id=item_id)
+    row = tx.row(queries.LAST_BUILD, item_id=item_id)
     if row is None:
         return None
     return Build(cast("int", row["built_at"]), cast("int", row["changes"]), cast("int", row["schema_version"]))
@@ -318,27 +154,30 @@ def last_build(tx: Transaction, item_id: int) -> Build | None:
 
 def facts_now(tx: Transaction, namespace: str, user_id: str, since_us: int, now_us: int) -> tuple[bool, bool]:
     """Whether the user has facts, and whether one expired since a moment and was not ended yet."""
-    row = cast("Row", tx.row(FACTS_NOW, namespace=namespace, user_id=user_id, since=since_us, now=now_us))
+    row = cast("Row", tx.row(queries.FACTS_NOW, namespace=namespace, user_id=user_id, since=since_us, now=now_us))
     return bool(row["present"]), bool(row["turned"])
 
 
 def facts(tx: Transaction, namespace: str, user_id: str, now_us: int, most: int) -> list[Item]:
     """The user's facts, the last written first."""
-    return [store.item_of(row) for row in tx.rows(FACTS, namespace=namespace, user_id=user_id, now=now_us, most=most)]
+    return [
+        store.item_of(row)
+        for row in tx.rows(queries.FACTS, namespace=namespace, user_id=user_id, now=now_us, most=most)
+    ]
 
 
 def users(tx: Transaction, namespace: str, after: str, most: int, only: Sequence[str] | None = None) -> list[str]:
     """Users of the namespace who have facts, in the engine's order of names; `only` these, or None for all."""
     every, named = int(only is None), list(only or ("",))
-    rows = tx.rows(USERS, namespace=namespace, after=after, most=most, every=every, users=named)
+    rows = tx.rows(queries.USERS, namespace=namespace, after=after, most=most, every=every, users=named)
     return [cast("str", row["user_id"]) for row in rows]
 
 
 def put_build(tx: Transaction, item: Item, build: Build, sources: Sequence[Mapping[str, str | int]]) -> None:
-    """Keep what a build read; a source has the columns of `PUT_SOURCE` that say which, and where."""
+    """Keep what a build read; a source has the columns of `queries.PUT_SOURCE` that say which, and where."""
     own = {"item_id": item.item_id, "built_at": build.built_at, "namespace": item.place.namespace}
     tx.run(
-        PUT_BUILD,
+        queries.PUT_BUILD,
         **own,
         changes=build.changes,
         schema_version=build.schema_version,
@@ -347,25 +186,28 @@ def put_build(tx: Transaction, item: Item, build: Build, sources: Sequence[Mappi
         unserved=build.unserved,
         turns_at=build.turns_at,
     )
-    tx.run_many(PUT_SOURCE, [{**own, **source} for source in sources])
+    tx.run_many(queries.PUT_SOURCE, [{**own, **source} for source in sources])
 
 
 def sources(tx: Transaction, item: Item, built_at: int, now_us: int, only: str = "") -> list[StoredSource]:
     """Where the build's values come from; of all properties, or of one."""
-    rows = tx.rows(SOURCES, item_id=item.item_id, built_at=built_at, any_property=int(not only), property=only)
+    rows = tx.rows(queries.SOURCES, item_id=item.item_id, built_at=built_at, any_property=int(not only), property=only)
     return [_source(row, now_us) for row in rows]
 
 
 def lost(tx: Transaction, item: Item, built_at: int, now_us: int) -> set[str]:
     """Properties that come from a memory which is served no more."""
-    return {cast("str", row["property"]) for row in tx.rows(LOST, item_id=item.item_id, built_at=built_at, now=now_us)}
+    return {
+        cast("str", row["property"])
+        for row in tx.rows(queries.LOST, item_id=item.item_id, built_at=built_at, now=now_us)
+    }
 
 
 def unchanged(tx: Transaction, read: Mapping[int, int]) -> bool:
     """Whether every row is still a fact, in the version that was read: by id."""
     if not read:
         return True
-    rows = tx.rows(HEADS, ids=list(read))
+    rows = tx.rows(queries.HEADS, ids=list(read))
     return {row["item_id"]: row["version"] for row in rows if row["served"]} == read
 
 
@@ -373,8 +215,8 @@ def still_said(tx: Transaction, read: Mapping[int, int]) -> bool:
     """Whether every row is still a fact, and what was read of it is not erased: it may have been written anew."""
     if not read:
         return True
-    served = {row["item_id"] for row in tx.rows(HEADS, ids=list(read)) if row["served"]}
-    said = {row["item_id"] for row in tx.rows(STILL_SAID, ids=list(read), versions=list(read.values()))}
+    served = {row["item_id"] for row in tx.rows(queries.HEADS, ids=list(read)) if row["served"]}
+    said = {row["item_id"] for row in tx.rows(queries.STILL_SAID, ids=list(read), versions=list(read.values()))}
     return served == set(read) and said == set(read)
 
 
@@ -382,12 +224,12 @@ def ask(tx: Transaction, kind: str, subjects: Sequence[str], now_us: int) -> Non
     """Enqueue jobs that are due at once, except for subjects that have one due or under way."""
     stamp = tx.stamp()
     wanted = [{"kind": kind, "subject": subject, "generation": stamp, "now": now_us} for subject in sorted(subjects)]
-    tx.run_many(ASK_ONCE, wanted)
+    tx.run_many(queries.ASK_ONCE, wanted)
 
 
 def purge_namespace(tx: Transaction, namespace: str) -> int:
     """Remove all that is kept of a namespace; no item of its own goes with it."""
-    for sql in PURGES:
+    for sql in queries.PURGES:
         tx.run(sql, namespace=namespace)
     return 0
 
@@ -395,7 +237,7 @@ def purge_namespace(tx: Transaction, namespace: str) -> int:
 def _schema(row: Row) -> StoredSchema:
     return StoredSchema(
         version=cast("int", row["version"]),
-        text=cast("str", row["json_schema"]),
+        text=cast("str", row["definition"]),
         sha256=cast("str", row["schema_sha256"]),
         updated_by=cast("str", row["updated_by"]),
         updated_at=cast("int", row["updated_at"]),
