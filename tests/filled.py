@@ -55,7 +55,15 @@ TABLES: Mapping[str, str] = {
 
 LEFT_BEHIND = frozenset(
     {
-        *("job", "idempotency", "access_token", "profile_read", "knowledge_upload", "code_pending"),
+        *(
+            "job",
+            "idempotency",
+            "access_token",
+            "profile_read",
+            "knowledge_upload",
+            "code_pending",
+            "memory_extraction",
+        ),
         *("derived_watch", "derived_user", "derived_build", "derived_source"),
     }
 )
