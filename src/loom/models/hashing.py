@@ -26,7 +26,7 @@ _EVERY_TEXT_WEIGHT: Final = 0.25
 class HashingEmbedder:
     """Feature hashing of case-folded words; deterministic across machines and processes."""
 
-    random_cosine: float = 0.5
+    random_cosine: float = 0.1
 
     def __init__(self, dimension: int = DIMENSION) -> None:
         self.space = Space(
