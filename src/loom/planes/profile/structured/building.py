@@ -15,7 +15,7 @@ from loom.access import namespaces
 from loom.canonical import Json, encoded
 from loom.jobs import outbox
 from loom.jobs.handlers import Bench
-from loom.ledger import derived, writes
+from loom.ledger import derived, indexing, writes
 from loom.ledger import store as ledger
 from loom.ledger.rules import DERIVED, DERIVED_KEY, READ_ONLY, Attributes, Item, draft, item_id_of
 from loom.planes.profile.structured import queries, status, store
@@ -24,6 +24,7 @@ from loom.planes.profile.structured.schema import Misfit, Schema
 from loom.planes.profile.structured.status import Look, Work
 from loom.planes.profile.structured.store import Build
 from loom.retrieval import values
+from loom.storage.indexes import Shelf, Vector
 from loom.storage.interface import Raced, Transaction
 
 BUILD: Final = "profile.build"
@@ -88,14 +89,19 @@ class Read:
     turns_at: int | None
 
 
-def read(tx: Transaction, who: tuple[str, str], now_us: int, room: Room) -> Read:
-    """Read the state and the facts of a user (namespace and name), in one read transaction."""
+def read(tx: Transaction, who: tuple[str, str], now_us: int, room: Room, space: str) -> Read:
+    """Read the state and the facts of a user (namespace and name), in one read transaction.
+
+    The vectors of `space` that stand beside the facts come with them; none where it is empty.
+    """
     found = status.look(tx, *who, now_us)
     if found.work is not Work.BUILD:
         return Read(found, (), {}, 0, None)
     rows = ledger_facts(tx, who, now_us, room)
     held = [item for item in rows[0] if holds(item, now_us)]
-    facts = [fact_of(item) for item in held]
+    ids = [item.item_id for item in held]
+    vectors = tx.vectors.first(Shelf(indexing.MEMORY_SHELF, who[0]), space, ids) if space else {}
+    facts = [fact_of(item, vectors.get(item.item_id)) for item in held]
     turns = [moment for item in rows[0] for moment in turns_of(item) if moment > now_us]
     versions = {item.item_id: item.head.version for item in held}
     return Read(found, facts, versions, rows[1], min(turns, default=None))
@@ -130,7 +136,7 @@ def turns_of(item: Item) -> list[int]:
     return [moment for moment in turns_of_both(item) if moment is not None]
 
 
-def fact_of(item: Item) -> Fact:
+def fact_of(item: Item, vector: Vector | None = None) -> Fact:
     """A memory as builders see it."""
     head = item.head
     return Fact(
@@ -142,6 +148,7 @@ def fact_of(item: Item) -> Fact:
         valid_at=head.attributes.valid_at,
         created_at=head.created_at,
         version=head.version,
+        vector=vector,
     )
 
 
@@ -156,7 +163,7 @@ def build(bench: Bench, builder: Builder, org: str, who: tuple[str, str], timeou
     for turn in range(TURNS_MAX):
         now_us = bench.clock_us()
         with bench.database.transaction(org, write=False) as tx:
-            found = read(tx, who, now_us, room)
+            found = read(tx, who, now_us, room, builder.space)
         if found.look.work is Work.NOTHING or found.look.schema is None:
             with bench.database.transaction(org, write=True) as tx:
                 tx.run(queries.RELEASE, namespace=who[0], user_id=who[1])
