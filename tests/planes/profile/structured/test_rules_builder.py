@@ -11,7 +11,7 @@ from facts import BUILD_S, built, fact, value
 from loom.canonical import Json
 from loom.models.hashing import HashingEmbedder
 from loom.models.interface import EmbedderFailed
-from loom.planes.profile.structured.interface import BuildFailed, Fact
+from loom.planes.profile.structured.interface import BuildFailed
 from loom.planes.profile.structured.kept import Kept
 from loom.planes.profile.structured.rules_builder import FACTS_MAX, RulesBuilder
 from loom.storage.indexes import Vector

@@ -195,7 +195,7 @@ def fitting(schema: Schema, settled: Mapping[str, Settled], found: Read) -> Mapp
         allowed = schema.fitting({name: one.value for name, one in sourced.items() if one.sources})
     except Misfit as misfit:
         raise BuildFailed(str(misfit)) from misfit
-    if len(encoded(allowed)) > PROFILE_LENGTH_MAX:
+    if len(encoded({name: allowed.get(name) for name in schema.properties})) > PROFILE_LENGTH_MAX:
         raise BuildFailed(f"the profile is over {PROFILE_LENGTH_MAX} characters")
     return {name: replace(sourced[name], value=value) for name, value in allowed.items()}
 
@@ -276,10 +276,12 @@ def is_other(before: Item | None, after: Item | None) -> bool:
 def put(
     tx: Transaction, found: Read, item: Item | None, made: Mapping[str, Json], builder: str, who: tuple[str, str]
 ) -> Item:
-    """Write the version that holds the profile. Two builds of one moment are told apart by a microsecond."""
+    """Write the version that holds the profile. Two builds of one moment are told apart by a microsecond.
+
+    The moment leads to what is kept of the build, so that no version that was there before may have it.
+    """
     schema = cast("Schema", found.look.schema)
-    before = store.last_build(tx, item.item_id) if item else None
-    built_at = found.look.now_us if before is None else max(found.look.now_us, before.built_at + 1)
+    built_at = found.look.now_us if item is None else store.free_moment(tx, item.item_id, found.look.now_us)
     live = item if item is not None and item.is_live(found.look.now_us) else None
     attributes = replace(
         # What a person said of the row stays while it lives, above all that it is sensitive.
