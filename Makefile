@@ -48,7 +48,7 @@ bench-profiles: .venv/.checks
 	$(BIN)/python benchmarks/profiles.py --data $(DATA) --precision-min 0.95
 
 bench-speed: .venv/.checks
-	$(BIN)/python benchmarks/speed.py --engine $(or $(ENGINE),sqlite)
+	$(BIN)/python benchmarks/speed.py --engine $(or $(ENGINE),sqlite) --part $(or $(PART),both)
 	$(BIN)/python benchmarks/structured.py
 
 docs: .venv/.checks

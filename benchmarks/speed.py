@@ -6,10 +6,12 @@ milliseconds do not. The bulk of the store is loaded with stand-in vectors of
 realistic geometry (a shared direction, as real embeddings have); queries,
 set_many and appends use the real model.
 
-    python benchmarks/speed.py [--engine both] [--rows 100000] [--home FOLDER]
+    python benchmarks/speed.py [--engine both] [--part planes] [--rows 100000] [--home FOLDER]
 
 Both engines are measured in one run, each on a store of the same texts. PostgreSQL is the one that comes as a
 wheel, on the same machine, and what it is measured against is the same work done with psycopg alone.
+
+The part `planes` has a store of its own, with all six planes full in one namespace (see `bulk_planes`).
 """
 
 import argparse
@@ -21,63 +23,29 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from statistics import median, quantiles
+from statistics import median
 
 import httpx
 
 import bare_postgres
 import bulk
+import bulk_planes
 import engines
+import planes
 from engines import Engine
+from figures import CALLS, WARM_UP, Caller, shown, timed_ms
 from loom.models.interface import Embedder
 from server import Server, free_port, running
 
-CALLS = 200
-WARM_UP = 20
 APPEND_CLIENTS = 8
 APPENDS_EACH = 50
 CROWD_CLIENTS = 16
 MANY = 100
 BIG = bulk.BIG_NAMESPACE
-
-
-def timed_ms(call: Callable[[int], object], calls: int = CALLS) -> list[float]:
-    """Milliseconds of each of `calls` calls, after a warm-up."""
-    for turn in range(WARM_UP):
-        call(-1 - turn)
-    times: list[float] = []
-    for turn in range(calls):
-        start = time.perf_counter()
-        call(turn)
-        times.append((time.perf_counter() - start) * 1000)
-    return times
-
-
-def shown(name: str, times_ms: list[float], beside: float | None = None, limit: str = "") -> float:
-    """Print a row: median, 95th percentile, ratio to the bare figure. The median comes back."""
-    middle = median(times_ms)
-    late = quantiles(times_ms, n=20)[-1]
-    ratio = f"{middle / beside:5.2f}x" if beside else "      "
-    print(f"{name:<44}{middle:9.2f} {late:9.2f}  {ratio}  {limit}")
-    return middle
-
-
-class Caller:
-    """A plain HTTP client of the server, one connection."""
-
-    def __init__(self, url: str) -> None:
-        self.http = httpx.Client(base_url=url, timeout=60)
-
-    def __call__(self, op: str, **args: object) -> dict[str, object]:
-        """The answer of one operation; an error ends the benchmark."""
-        answer = self.http.post(f"/v1/{op}", json=args)
-        if answer.status_code != httpx.codes.OK:
-            raise SystemExit(f"{op}: {answer.status_code} {answer.text[:300]}")
-        return answer.json()
-
+MEMORIES, PLANES = "memories", "planes"
 
 APP = """
 import sys
@@ -254,7 +222,7 @@ def report(server: Server, engine: Engine, beside: float | None) -> float:
     """Every figure of one engine; the median of search.query, for the next one."""
     call = Caller(server.url)
     embedder = bulk.real_embedder()
-    print(f"{'':<44}{'p50 ms':>9} {'p95 ms':>9}  {'ratio':>6}")
+    header()
     gets(call, engine)
     middle = searches(call, embedder, beside)
     appends(call, engine)
@@ -264,10 +232,44 @@ def report(server: Server, engine: Engine, beside: float | None) -> float:
     return middle
 
 
+def header() -> None:
+    """The names of the columns."""
+    print(f"{'':<44}{'p50 ms':>9} {'p95 ms':>9}  {'ratio':>6}")
+
+
+def memories(engine: Engine, rows: int, beside: float | None) -> float:
+    """Load the store of memories, and print its figures; the median of search.query."""
+    start = time.perf_counter()
+    bulk.load(engine, rows)
+    print(f"\n{engine.name}: {rows} memories loaded in {time.perf_counter() - start:.0f} s")
+    with running(engine.home, **engine.environment) as server:
+        print(f"ready after {server.ready_s:.2f} s (goal: under 3)")
+        middle = report(server, engine, beside)
+    if engine.database_url:
+        two_servers(engine)
+    return middle
+
+
+def all_planes(engine: Engine, rows: int) -> None:
+    """Load the store of six planes, and print its figures."""
+    given = bulk_planes.sizes(rows)
+    start = time.perf_counter()
+    bulk_planes.load(engine, given)
+    print(f"\n{engine.name}: {given} loaded in {time.perf_counter() - start:.0f} s")
+    with running(engine.home, **engine.environment) as server, tempfile.TemporaryDirectory() as folder:
+        call = Caller(server.url)
+        header()
+        planes.searches(call)
+        print(f"resident memory of the server: {server.resident_mb():.0f} MB")
+        planes.turns(call, engine, bulk.real_embedder())
+        planes.code(call, Path(folder).resolve())
+
+
 def main() -> None:
     """Load the stores, or take those in `--home`, and print the figures."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--engine", choices=sorted(engines.ENGINES), default=engines.SQLITE)
+    options.add_argument("--part", choices=(MEMORIES, PLANES, "both"), default="both")
     options.add_argument("--rows", type=int, default=100_000)
     options.add_argument("--home", type=Path, help="keep the stores here, and use them again when they are loaded")
     given = options.parse_args()
@@ -275,16 +277,14 @@ def main() -> None:
     print(f"{given.rows} memories in {bulk.NAMESPACES} namespaces, half in one; stand-in vectors for this bulk")
     beside: float | None = None
     with tempfile.TemporaryDirectory() as scratch:
+        home = given.home or Path(scratch)
         for name in engines.ENGINES[given.engine]:
-            with engines.opened(name, given.home or Path(scratch)) as engine:
-                start = time.perf_counter()
-                bulk.load(engine, given.rows)
-                print(f"\n{name}: loaded in {time.perf_counter() - start:.0f} s")
-                with running(engine.home, **engine.environment) as server:
-                    print(f"ready after {server.ready_s:.2f} s (goal: under 3)")
-                    beside = report(server, engine, beside)
-                if engine.database_url:
-                    two_servers(engine)
+            if given.part != PLANES:
+                with engines.opened(name, home) as engine:
+                    beside = memories(engine, given.rows, beside)
+            if given.part != MEMORIES:
+                with engines.opened(name, home / PLANES) as engine:
+                    all_planes(engine, given.rows)
 
 
 if __name__ == "__main__":

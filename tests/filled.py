@@ -9,6 +9,7 @@ from typing import Any
 
 from fakes import ORG, Clock, Core, core_of
 from loom import compose, config
+from loom.models.hashing import HashingEmbedder
 from loom.storage.interface import Database, Row
 
 CODE_ORG, TRACKER_ORG = "code", "tracker"
@@ -54,7 +55,15 @@ TABLES: Mapping[str, str] = {
 
 LEFT_BEHIND = frozenset(
     {
-        *("job", "idempotency", "access_token", "profile_read", "knowledge_upload", "code_pending"),
+        *(
+            "job",
+            "idempotency",
+            "access_token",
+            "profile_read",
+            "knowledge_upload",
+            "code_pending",
+            "memory_extraction",
+        ),
         *("derived_watch", "derived_user", "derived_build", "derived_source"),
     }
 )
@@ -69,7 +78,7 @@ def whole_core(home: Path, database: Database, clock: Clock, pool: Executor) -> 
     """A core of every operation and job, as a server in `home` has them."""
     settings = config.Settings(home=home)
     every = [op for op in compose.registry() if op.name != "ops.capabilities"]
-    return core_of(every, compose.jobs(settings, compose.embedder(settings), None), {}, database, clock, pool)
+    return core_of(every, compose.jobs(settings, HashingEmbedder(), None), {}, database, clock, pool)
 
 
 def fill(core: Core, folder: Path) -> None:

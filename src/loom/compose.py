@@ -275,7 +275,7 @@ def build(settings: Settings) -> App:
 
 def jobs(settings: Settings, model: Embedder, language_model: Writer | None) -> dict[str, Handler]:
     """What the worker does, by the kind of job."""
-    closed = (*code.SYSTEM_FOLDERS, settings.home.resolve())
+    closed = (*code.SYSTEM_FOLDERS, *limits(settings).closed_folders)
     if language_model is None:
         builds = profile.jobs(profile.RulesBuilder(model))
     else:
@@ -313,6 +313,7 @@ def limits(settings: Settings) -> Limits:
         leg_timeout_s=settings.leg_timeout_ms / 1000,
         tombstone_days=settings.tombstone_days,
         git_schemes=settings.code_git_schemes,
+        closed_folders=(settings.home.resolve(),),
     )
 
 

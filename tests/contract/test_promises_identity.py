@@ -71,8 +71,8 @@ def test_any_name_without_control_characters_is_legal(core: Core, name: str) -> 
 
 def test_unknown_fields_are_served_and_named_in_order(core: Core) -> None:
     for op in core.dispatcher.registry:
-        if op.name in ("profile.replace", "memory.restore"):
-            continue  # their examples need something stored first
+        if op.name in ("profile.replace", "profile.schema_delete", "memory.restore", "memory.set_from_messages"):
+            continue  # their examples need something stored first, or a language model
         own: dict[str, Any] = {"namespace": op.name}
         core.call("memory.set", **own, memory_key="project/database", value="tea")
         version = core.call("memory.get", **own, memory_key="project/database")["version_text"]

@@ -165,13 +165,13 @@ def answered(core: Core, op: AnyOp, org: str, more: Callable[[Collection[str]], 
     if "version_text" in op.example:
         args["version_text"] = known["version_text"]
     answer = core.call(op.name, caller=caller, **args, **more({*args, "org"}))
-    return re.sub(r"mem_[0-9a-f]{16}|[0-9]{16,}", "", json.dumps(answer))
+    return re.sub(r"mem_[0-9a-f]{16}|[0-9]{16,}", "", json.dumps(answer)).replace(org, "the caller")
 
 
 def test_a_default_sent_is_a_default_left_out(core: Core) -> None:
     for op in core.dispatcher.registry:
-        if op.name == "profile.replace":
-            continue  # its example needs a section
+        if op.name in ("profile.replace", "profile.schema_delete", "memory.set_from_messages"):
+            continue  # their examples need a section, a schema and a language model
         left_out = answered(core, op, f"{op.name} left", lambda _: {})
         for as_null in (False, True):
             sent = answered(core, op, f"{op.name} {as_null}", partial(defaults_of, op, as_null=as_null))

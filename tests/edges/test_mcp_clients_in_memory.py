@@ -85,7 +85,7 @@ async def through_bridge(kit: Kit, upstream: Upstream, mode: Mode, tool: str, ar
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_bridge_passes_calls_on_with_the_clients_name_and_session(kit: Kit, mode: Mode) -> None:
-    upstream = Upstream(f"{HERE}/mcp?toolset=all", token="writer", session="talk-1", project="/p")
+    upstream = Upstream(f"{HERE}/mcp?toolset=all", token="writer", session="talk-1", project="app")
     note = {"key": "a", "value": "b", "zebra": 1, "namespace": "team"}
     tools, result = anyio.run(through_bridge, kit, upstream, mode, "loom_note_set", note)
     assert tools == ["loom_note_get", "loom_note_set", "loom_op"]

@@ -6,6 +6,7 @@ from store_kit import ORG, OTHER_SHELF, SHELF, Engine, random_units, together, u
 
 from loom.storage.indexes import Scored, Vector
 from loom.storage.interface import Database
+from loom.storage.sqlite.vector_cache import GROWN_ROWS_MAX, Changed, VectorMatrix, bytes_of_row
 
 SPACE = "model-a"
 CLOSE = 2e-3
@@ -194,3 +195,13 @@ def test_the_first_vector_of_each_item_is_given_back_at_half_precision(database:
         assert transaction.vectors.first(SHELF, SPACE, []) == {}
         assert transaction.vectors.first(OTHER_SHELF, SPACE, [1]) == {}
         assert transaction.vectors.first(SHELF, "no-model", [1]) == {}
+
+
+def test_a_large_matrix_grows_by_a_bounded_room() -> None:
+    rows = 4 * GROWN_ROWS_MAX
+    matrix = VectorMatrix(2, 0)
+    for start, count in ((0, rows), (rows, 2 * GROWN_ROWS_MAX)):
+        rows_of = range(start + 1, start + count + 1)
+        matrix.apply(Changed(rows_of, rows_of, np.ones((count, 2), dtype=np.float32), (), start + count))
+    assert len(matrix.view().items) == rows + 2 * GROWN_ROWS_MAX
+    assert matrix.bytes_used() <= (rows + 3 * GROWN_ROWS_MAX) * bytes_of_row(2)

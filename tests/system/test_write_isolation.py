@@ -18,7 +18,7 @@ from loom.planes import memory, profile
 OPS: tuple[AnyOp, ...] = (
     *memory.OPS,
     *profile.OPS,
-    *system.OPS,
+    *system.operations(cargos=(memory.CARGO, profile.CARGO)),
     *federation.ops([memory.LEG, profile.LEG]),
 )
 WRITES = [op for op in OPS if op.kind is not Kind.READ]
@@ -47,25 +47,26 @@ TOKENS = {
 
 def reaches(caller: Caller, org: str, row: Row) -> bool:
     """Whether the token may change the row."""
-    space = row["namespace"] if row["kind"] == "memory" else row["name"]
+    space = row["name"] if row["kind"] == "namespace" else row["namespace"]
     if caller.role < Role.WRITER or org != caller.pins["org"]:
         return False
     if caller.namespaces is not None and space not in caller.namespaces:
         return False
-    if row["kind"] == "namespace":
+    if row["kind"] != "memory":
         return True
     user_id, session_id = row["user_id"], row["versions"][0]["session_id"]
     return caller.pins.get("user_id", user_id) == user_id and caller.pins.get("session_id", session_id) == session_id
 
 
-def place(row: Row) -> tuple[str, str]:
+def place(row: Row) -> tuple[str, str, str]:
     """What names a row among those of all orgs."""
-    return row["org"], row["memory_id"] if row["kind"] == "memory" else row["name"]
+    name = {"memory": "memory_id", "namespace": "name", "profile_schema": "version"}[row["kind"]]
+    return row["org"], row["kind"], str(row[name])
 
 
 def rows(core: Core, org: str) -> list[dict[str, Any]]:
     """Every line of the org's export."""
-    lines: list[dict[str, Any]] = core.call("memory.export", org=org, all_namespaces=True)["lines"]
+    lines: list[dict[str, Any]] = core.call("store.export", org=org, all_namespaces=True)["lines"]
     return lines
 
 

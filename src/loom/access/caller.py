@@ -75,12 +75,14 @@ class Transport:
     Attributes:
         agent: the client's name (`claude-code`), or None.
         session_id: the conversation the client is in, or None.
+        project: the code namespace of the project the client works in, or None.
         idempotency_key: the key sent with a write, or None.
         request_id: names this call in logs and answers.
     """
 
     agent: str | None = None
     session_id: str | None = None
+    project: str | None = None
     idempotency_key: str | None = None
     request_id: str = "-"
 

@@ -16,8 +16,8 @@ HTML_BYTES_MAX: Final = 8 * 1024 * 1024
 """HTML is read as a tree, which takes fifty times its size in memory."""
 
 CHILD_MEMORY_BYTES: Final = 1024 * 1024 * 1024
-CHILD_PROCESSOR_S: Final = 60
-CHILD_TIMEOUT_S: Final = 90.0
+CHILD_PROCESSOR_S: Final = 30
+CHILD_TIMEOUT_S: Final = 45.0
 CHILDREN_MAX: Final = 2
 """Files that are read at once; the others wait."""
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from loom.retrieval.budget import CHARACTERS_A_TOKEN, escaped, tokens_of
+from loom.retrieval.budget import CHARACTERS_A_TOKEN, tokens_of
+from loom.xml_text import attribute, content
 
 ROOT: Final = "context"
 CUT: Final = "\u2026"
@@ -100,8 +101,8 @@ def _packed(part: Part, tokens_max: int) -> Packed:
 
 
 def _element(entry: Entry, text: str) -> str:
-    written = "".join(f' {name}="{_attribute(value)}"' for name, value in entry.attributes if value)
-    return f"<{entry.tag}{written}>{escaped(text)}</{entry.tag}>"
+    written = "".join(f' {name}="{attribute(value)}"' for name, value in entry.attributes if value)
+    return f"<{entry.tag}{written}>{content(text)}</{entry.tag}>"
 
 
 def _cut(entry: Entry, room: int) -> str:
@@ -111,12 +112,8 @@ def _cut(entry: Entry, room: int) -> str:
         return ""
     kept: list[str] = []
     for character in entry.text[:spare]:
-        spare -= len(escaped(character))
+        spare -= len(content(character))
         if spare < 0:
             break
         kept.append(character)
     return _element(entry, "".join(kept) + CUT)
-
-
-def _attribute(value: str) -> str:
-    return escaped(value).replace("\n", "&#10;").replace("\t", "&#9;")

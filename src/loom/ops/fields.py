@@ -91,6 +91,17 @@ CharLimit = Annotated[int, Field(ge=1, le=CHAR_LIMIT_MAX)]
 """Cap on a value's encoded length, in characters."""
 
 
+def not_blank(text: str) -> str:
+    """A text without the space around it.
+
+    Raises:
+        ValueError: there is nothing else.
+    """
+    if not text.strip():
+        raise ValueError("is blank; say something")
+    return text.strip()
+
+
 def _asked(query: str) -> str:
     """The part of a query that is used, without the space around it; ValueError when there is nothing to look for."""
     used = query.strip()[:QUERY_CHARACTERS_MAX]

@@ -10,6 +10,9 @@ from loom.ops.text_checks import has_control
 
 NOT_GIVEN = (None, "", NONE)
 ANY_AGENT = "*"
+CODE_PLANE = "code"
+"""Whose operations work on the client's project where no namespace is named: a namespace of code is one repository."""
+
 NAMED_MAX = 20
 """Of a token's namespaces, how many a refusal names."""
 
@@ -34,7 +37,7 @@ def filled(
         value = _first(
             _pinned(caller, field, given),
             given,
-            _from_transport(transport, field),
+            _from_transport(op, caller, transport, field),
             _from_install(op, caller, install, field),
         )
         if value is not None:
@@ -80,8 +83,10 @@ def _pinned(caller: Caller, field: str, given: object) -> str | None:
     return pin
 
 
-def _from_transport(transport: Transport, field: str) -> str | None:
+def _from_transport(op: AnyOp, caller: Caller, transport: Transport, field: str) -> str | None:
     value = {"agent": transport.agent, "session_id": transport.session_id}.get(field)
+    if field == "namespace" and plane_of(op) == CODE_PLANE and transport.project and caller.reaches(transport.project):
+        value = transport.project
     if value is None or len(value) > IDENTITY_LENGTH_MAX or has_control(value):
         return None
     return value

@@ -5,6 +5,7 @@ from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -116,12 +117,14 @@ class Limits:
         leg_timeout_s: how long search.query waits for each leg, the query's embedding included.
         tombstone_days: how long a deleted memory can be restored.
         git_schemes: the kinds of address that code.index fetches from.
+        closed_folders: folders of the server that no operation reads files from, nor from anything in them.
     """
 
     fanout_namespaces_max: int
     leg_timeout_s: float
     tombstone_days: int
     git_schemes: tuple[str, ...]
+    closed_folders: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

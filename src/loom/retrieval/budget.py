@@ -1,9 +1,10 @@
 """How much of each hit an answer carries, and the hits as one prompt fragment."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
+
+from loom.xml_text import attribute, content
 
 Bodies = Literal["full", "excerpt", "none", "unit"]
 
@@ -14,9 +15,6 @@ READER_BLOCK_CHARACTERS_MAX: Final = 24_000
 WHOLE_TYPES: Final = frozenset({"decision", "constraint"})
 """Memory types whose wording binds, so that an excerpt of them is the whole."""
 
-_NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_ESCAPES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;", "\r": "&#13;"})
-_LINE_ESCAPES: Final = str.maketrans({"\n": "&#10;", "\t": "&#9;"})
 _OPEN: Final = "<memories>\n"
 _CLOSE: Final = "</memories>"
 _CUT: Final = "\u2026"
@@ -85,7 +83,7 @@ class Read:
 def reader_block(hits: Sequence[Read], characters_max: int = READER_BLOCK_CHARACTERS_MAX) -> str:
     """The hits in the given order as one XML element; empty when there are none.
 
-    Text and attributes are escaped, and characters that XML does not allow are dropped, so no
+    Text and attributes are escaped, and characters that XML does not allow are replaced, so no
     stored text can open or close an element. Whole hits are taken while they fit into
     `characters_max` (escapes included); the first that does not is cut, and the rest left out.
     """
@@ -104,15 +102,10 @@ def reader_block(hits: Sequence[Read], characters_max: int = READER_BLOCK_CHARAC
     return _OPEN + "".join(parts) + _CLOSE
 
 
-def escaped(text: str) -> str:
-    """`text` as XML character data that no parser takes for markup."""
-    return _NOT_XML.sub("", text).translate(_ESCAPES)
-
-
 def _element(hit: Read, text: str) -> str:
     attributes = [("key", hit.key), ("agent", "" if hit.agent == "-" else hit.agent), ("time", hit.time)]
-    written = "".join(f' {name}="{escaped(value).translate(_LINE_ESCAPES)}"' for name, value in attributes if value)
-    return f"<memory{written}>{escaped(text)}</memory>\n"
+    written = "".join(f' {name}="{attribute(value)}"' for name, value in attributes if value)
+    return f"<memory{written}>{content(text)}</memory>\n"
 
 
 def _cut_element(hit: Read, room: int) -> str:
@@ -122,7 +115,7 @@ def _cut_element(hit: Read, room: int) -> str:
         return ""
     kept: list[str] = []
     for character in hit.text[:spare]:
-        spare -= len(escaped(character))
+        spare -= len(content(character))
         if spare < 0:
             break
         kept.append(character)

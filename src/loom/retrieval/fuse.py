@@ -6,10 +6,9 @@ ranks: how far ahead a hit is says more than its place.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import isfinite
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from loom.storage.indexes import Scored
 
@@ -20,9 +19,8 @@ TIME: Final = "time"
 _NO_FLOORS: Final[Mapping[str, float]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Component:
-    """What one leg said of one candidate.
+class Component(NamedTuple):
+    """What one leg said of one candidate. A tuple, for a search makes a thousand of them.
 
     Attributes:
         raw: the leg's own score; None when the leg did not find the candidate.
@@ -35,8 +33,7 @@ class Component:
     weight: float
 
 
-@dataclass(frozen=True, slots=True)
-class Fused:
+class Fused(NamedTuple):
     """A candidate's final score, 0..1, and where it comes from."""
 
     item_id: int
@@ -63,15 +60,16 @@ def fuse(
             a long list the worst hit is nothing, and in a short one two near hits stay near each other.
     """
     used = {name: _best_of_each(scored) for name, scored in legs.items() if weights.get(name, 0.0) > 0.0}
-    total = sum(weights[name] for name in used)
+    names = sorted(used)
+    total = sum(weights[name] for name in names)
+    shares = {name: weights[name] / total for name in names}
     normalised = {name: _normalised(scores, floors.get(name)) for name, scores in used.items()}
     ranking: list[Fused] = []
     for item_id in sorted({item_id for scores in used.values() for item_id in scores}):
         components = {
-            name: Component(used[name].get(item_id), normalised[name].get(item_id, 0.0), weights[name] / total)
-            for name in sorted(used)
+            name: Component(used[name].get(item_id), normalised[name].get(item_id, 0.0), shares[name]) for name in names
         }
-        score = sum(part.normalised * part.weight for part in components.values())
+        score = sum([part.normalised * part.weight for part in components.values()])
         ranking.append(Fused(item_id, score, components))
     ranking.sort(key=lambda fused: (-fused.score, fused.item_id))
     return ranking

@@ -7,7 +7,7 @@ visible is the caller's to check when it fetches the rows.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,8 +57,7 @@ class TextQuery:
     required: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
+class Scored(NamedTuple):
     """An item and its score; higher is better. Scores of one answer can be compared."""
 
     item_id: int

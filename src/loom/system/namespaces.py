@@ -249,7 +249,9 @@ class Deleting:
         items = writes.purge_namespace(ctx.tx, request.name)
         activity.forget_namespace(ctx.tx, request.name)
         for op in ("knowledge.add", "conversation.append"):
-            idempotency.forget_titles(ctx.tx, op, {"namespace": request.name})
+            idempotency.forget_text(ctx.tx, op, {"namespace": request.name})
+        for op in ("namespace.create", "namespace.update"):
+            idempotency.forget_text(ctx.tx, op, {"name": request.name}, "description")
         items += sum(purge(ctx.tx, request.name) for purge in self.purges)
         return DeleteAnswer(name=request.name, items_deleted=items)
 

@@ -162,3 +162,44 @@ def test_search_query_has_a_conversations_section_that_ignores_tags(core_of: Cor
     assert here["conversations"]["results"][0]["turn_id"] in turn_ids(core, "s")
     core.call("conversation.append", session="late", messages=say("walrus again"))
     assert core.call("search.query", query="nothing alike at all", top_k=1)["conversations"]["results"]
+
+
+def said(core: Core, amount: int) -> None:
+    talk(core, "pages", *(f"the walrus ate fish number {number}" for number in range(amount)))
+
+
+def test_pages_go_on_where_the_one_before_ended(core: Core) -> None:
+    said(core, 25)
+    whole = core.call("conversation.search", query="walrus fish", top_k=25, neighbours=0)
+    assert (len(whole["results"]), whole["next_page"], whole["candidates_total"]) == (25, "", 25)
+    read: list[str] = []
+    page = ""
+    for _ in range(3):
+        answer = core.call("conversation.search", query="walrus fish", top_k=10, neighbours=0, page=page)
+        read += [hit["turn_id"] for hit in answer["results"]]
+        page = answer["next_page"]
+    assert page == ""
+    assert read == [hit["turn_id"] for hit in whole["results"]]
+
+
+def test_a_page_of_another_question_is_refused(core: Core) -> None:
+    said(core, 12)
+    page = core.call("conversation.search", query="walrus fish", top_k=5)["next_page"]
+    others: list[dict[str, Any]] = [{"query": "fish walrus"}, {"roles": ["user"]}, {"namespace": "x"}, {"page": "!"}]
+    for other in others:
+        with pytest.raises(Rejected) as raised:
+            hits(core, **{"query": "walrus fish", "page": page, **other})
+        assert raised.value.extras["field"] == "page"
+    shown = hits(core, "walrus fish", top_k=2, bodies="none", page=page)
+    assert [hit["text"] for hit in shown] == [None, None]
+
+
+def test_a_hit_says_how_likely_it_answers(core: Core) -> None:
+    talk(core, "s", "the walrus sleeps on ice", "we talked of taxes")
+    answer = core.call("conversation.search", query="where does the walrus sleep?", neighbours=0)
+    first = answer["results"][0]
+    assert first["text"] == "the walrus sleeps on ice"
+    assert answer["retrieval_confidence"] == first["probability"] > 0.05
+    assert (answer["abstain"], first["below_threshold"]) == (False, False)
+    nothing = core.call("conversation.search", query="walrus", session="nobody")
+    assert (nothing["abstain"], nothing["retrieval_confidence"], nothing["next_page"]) == (True, 0.0, "")

@@ -118,6 +118,13 @@ def test_html_is_read_as_browsers_do_without_what_is_not_text(core: Core) -> Non
     assert found(core, "Uji", top_k=1)[0]["headings"][-1] == "Green"
 
 
+def test_what_looks_like_tags_in_scripts_and_comments_is_not_counted(core: Core) -> None:
+    loop = b"for(i=0;i<n;i++){a<b}" * 5_000
+    page = b"<p>one</p><script>" + loop + b"</script><!-- " + loop + b" --><p>two</p><style>" + loop
+    add_file(core, page, uri="page", file_name="page.html")
+    assert read_all(core, uri="page").split() == ["one", "two"]
+
+
 @pytest.mark.parametrize("charset", ["iso-8859-1", "utf-8", "windows-1252", "shift_jis"])
 def test_html_in_the_charset_it_names(core: Core, charset: str) -> None:
     word_ = "茶碗" if charset == "shift_jis" else "Größe"
@@ -133,6 +140,7 @@ def deep_word() -> bytes:
 BROKEN = {
     "empty": (b"", "a.md", "send one of"),
     "blank": (b" \n\t\r\n ", "a.md", "a.md is empty"),
+    "a byte order mark alone": (codecs.BOM_UTF8, "a.md", "a.md is empty"),
     "encrypted PDF": (pdf([["secret"]], password="x"), "a.pdf", "a.pdf is encrypted"),
     "half a PDF": (pdf([["text"] * 40] * 20)[:4000], "a.pdf", "a.pdf is damaged"),
     "PDF in name alone": (b"hello", "a.pdf", "a.pdf is damaged"),
@@ -152,7 +160,9 @@ BROKEN = {
         "a.docx is damaged",
     ),
     "deep DOCX": (deep_word(), "a.docx", "a.docx is"),
-    "deep HTML": (b"<div>" * 3_000 + b"x", "a.html", "a.html is nested deeper"),
+    "deep HTML": (b"<div>" * 500 + b"x", "a.html", "a.html is nested deeper"),
+    "HTML that opens thousands of elements": (b"<div>" * 50_000 + b"x", "a.html", "a.html is nested deeper"),
+    "HTML of too many elements": (b"<p>x" * 300_000, "a.html", "a.html has 300000 elements"),
     "empty HTML": (b"<html><body><script>x</script></body></html>", "a.html", "a.html holds no text"),
     "picture": (b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4, "a.png", "a.png is neither a text"),
     "program": (b"\x7fELF" + bytes(4096), "a", "a is neither a text"),

@@ -47,11 +47,11 @@ def test_what_is_pinned_stays_when_its_newest_version_goes(core: Core) -> None:
 
 def test_an_imported_line_cannot_have_a_live_memory_purged(core: Core) -> None:
     core.call("memory.set", memory_key="k", value="v")
-    lines = core.call("memory.export")["lines"]
+    lines = core.call("store.export")["lines"]
     for line in lines:
         if line["kind"] == "memory":
             line["ended_at"] = "2020-01-01T00:00:00Z"
-    answer = core.call("memory.import", org="elsewhere", lines=lines)
+    answer = core.call("store.import", org="elsewhere", lines=lines)
     assert [(one["code"], one["reason"][:9]) for one in answer["refused"]] == [("VALIDATION", "ended_at:")]
 
 
@@ -84,10 +84,10 @@ def test_no_page_of_a_scan_sorts_or_walks_what_lies_before_it(core: Core, order:
 
 def test_an_import_cannot_move_later_versions_into_the_future(core: Core) -> None:
     core.call("memory.set", memory_key="k", value="v")
-    space, line = core.call("memory.export")["lines"]
+    space, line = core.call("store.export")["lines"]
     ahead = {"version_text": str(int(line["version_text"]) + 3600 * 10**9)}
     late = line | ahead | {"versions": [line["versions"][0] | ahead]}
-    answer = core.call("memory.import", org="elsewhere", lines=[space, late])
+    answer = core.call("store.import", org="elsewhere", lines=[space, late])
     assert [one["reason"][:13] for one in answer["refused"]] == ["version_text:"]
     written = core.call("memory.set", memory_key="new", value="v", org="elsewhere")
     now = core.clock.now.isoformat()
@@ -97,14 +97,14 @@ def test_an_import_cannot_move_later_versions_into_the_future(core: Core) -> Non
 @pytest.mark.parametrize("redacted", [True, False])
 def test_an_import_does_not_go_past_a_lock(core: Core, *, redacted: bool) -> None:
     core.call("memory.set", memory_key="k", value="kept", org="elsewhere")
-    older = core.call("memory.export", org="elsewhere")["lines"]
+    older = core.call("store.export", org="elsewhere")["lines"]
     core.clock.step(minutes=1)
     core.call("memory.set", memory_key="k", value="newer", org="elsewhere")
-    newer = core.call("memory.export", org="elsewhere")["lines"]
-    core.call("memory.import", lines=older)
+    newer = core.call("store.export", org="elsewhere")["lines"]
+    core.call("store.import", lines=older)
     core.call("memory.lock", memory_key="k", mode="read_only")
     lines = [erased(line) for line in newer] if redacted else newer
-    refusals = core.call("memory.import", lines=lines)["refused"]
+    refusals = core.call("store.import", lines=lines)["refused"]
     assert [one["code"] for one in refusals] == ["LOCKED"]
     assert core.call("memory.get", memory_key="k")["value"] == "kept"
 

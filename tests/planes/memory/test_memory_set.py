@@ -326,7 +326,7 @@ def test_roles(core: Core) -> None:
     refused(Denied, core.call, "memory.set", memory_key="k", value="v", caller=VIEWER)
     core.call("memory.set", memory_key="k", value="v", caller=WRITER)
     assert core.call("memory.get", memory_key="k", caller=VIEWER)["found"]
-    for op in ("memory.export", "memory.import"):
+    for op in ("store.export", "store.import"):
         refused(Denied, core.call, op, caller=WRITER, lines=[{}])
 
 

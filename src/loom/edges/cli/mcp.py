@@ -12,6 +12,7 @@ import anyio.to_thread
 
 from loom import __version__
 from loom.config import Settings
+from loom.edges.cli.code import namespace_of
 from loom.edges.cli.launch import ensure_server, server_url
 from loom.edges.cli.shell import LoadCompose, load_settings
 from loom.edges.mcp import bridge
@@ -31,7 +32,7 @@ def run(args: argparse.Namespace, compose: LoadCompose) -> int:
         server_url(settings) + "/mcp",
         token=settings.token.get_secret_value() or None,
         session=settings.session,
-        project=settings.project_dir,
+        project=namespace_of(settings.project_dir or "") or None,
     )
     start = None if settings.url else partial(_start, settings)
     return anyio.run(bridge.run, upstream, __version__, start)

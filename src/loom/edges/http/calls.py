@@ -79,6 +79,7 @@ def transport_of(scope: Scope) -> Transport:
     return Transport(
         agent=header_of(scope, b"x-loom-agent"),
         session_id=header_of(scope, b"x-loom-session"),
+        project=header_of(scope, b"x-loom-project"),
         idempotency_key=header_of(scope, b"idempotency-key"),
         request_id=request_id_of(scope),
     )

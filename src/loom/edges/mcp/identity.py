@@ -93,6 +93,7 @@ def transport_of(
         or agent_in_session(headers.get("mcp-session-id"))
         or agent_of_browserless(headers.get("user-agent")),
         session_id=session_of(meta) or headers.get("x-loom-session") or kept_session(headers.get("mcp-session-id")),
+        project=headers.get("x-loom-project"),
         idempotency_key=key if isinstance(key, str) else headers.get("idempotency-key"),
         request_id=request_id,
     )

@@ -35,7 +35,15 @@ from loom.ops.spec import Toolset
 CALLER_KEY = "loom.caller"
 LIST_FRESH_MS = 300_000
 TOOLSETS = {toolset.value: toolset for toolset in Toolset}
-READ_HEADERS = ("x-loom-agent", "x-loom-session", "idempotency-key", "mcp-session-id", "user-agent", "x-loom-toolset")
+READ_HEADERS = (
+    "x-loom-agent",
+    "x-loom-session",
+    "x-loom-project",
+    "idempotency-key",
+    "mcp-session-id",
+    "user-agent",
+    "x-loom-toolset",
+)
 
 RequestContext = ServerRequestContext[dict[str, Any], Any]
 

@@ -27,7 +27,7 @@ class Upstream:
         token: the Loom token, or None.
         agent: the agent's name when it is known beforehand; else the client's own name is used.
         session: the conversation the coding agent is in, or None.
-        project: the folder the coding agent works in, or None.
+        project: the code namespace of the folder the coding agent works in, or None.
     """
 
     url: str

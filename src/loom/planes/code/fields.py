@@ -15,7 +15,6 @@ from loom.planes.code.store import Repository
 from loom.planes.code.symbols import Held
 from loom.storage.interface import Transaction
 
-QUERY_CHARACTERS_MAX = 10_000
 EXCERPT_CHARACTERS = 300
 ID_CHARACTERS = 20
 ID_DIGITS = 16

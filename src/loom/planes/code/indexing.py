@@ -23,7 +23,7 @@ from loom.planes.code.files import Text
 from loom.planes.code.folder import Folder
 from loom.planes.code.git import Fetched, Fetches
 from loom.planes.code.languages import grammar_of
-from loom.planes.code.sources import GIT, Entry, Source, SourceFailed, Yard
+from loom.planes.code.sources import CLOSED, GIT, Entry, Source, SourceFailed, Yard
 from loom.planes.code.store import FAILED, INDEXING, READY, WAITING, Repository
 from loom.planes.code.symbols import Made
 from loom.storage.interface import Transaction
@@ -83,7 +83,7 @@ class Indexer:
         """The repository's files; None while they are still fetched."""
         local = git.local_path(repository.source) if repository.source_kind == GIT else Path(repository.source)
         if local is not None and self.yard.is_closed(local.resolve()):
-            raise SourceFailed("the folder is of Loom's own store or of the system itself, and is never read")
+            raise SourceFailed(CLOSED)
         if repository.source_kind != GIT:
             return Folder(Path(repository.source), self.yard)
         key = f"{org}/{repository.repository_id}"

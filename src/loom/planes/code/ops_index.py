@@ -12,12 +12,12 @@ from loom.access.caller import Caller, Role
 from loom.errors import Conflict, Denied, Rejected
 from loom.jobs import outbox
 from loom.ops.fields import Instant, instant, instant_or_none
-from loom.ops.spec import Answer, Context, Kind, Op, OpenRequest, Prepare, prepared_as
+from loom.ops.spec import Answer, Context, Kind, Limits, Op, OpenRequest, Prepare, prepared_as
 from loom.planes.code import git, store, symbols
 from loom.planes.code.documents import Library
 from loom.planes.code.fields import Shown, plain
 from loom.planes.code.indexing import INDEX
-from loom.planes.code.sources import FOLDER, GIT
+from loom.planes.code.sources import CLOSED, FOLDER, GIT, SYSTEM_FOLDERS, is_within
 from loom.planes.code.store import Repository
 from loom.storage.interface import Transaction
 
@@ -130,16 +130,31 @@ def checked(prepare: Prepare, request: IndexRequest) -> Checked:
             scheme = git.checked(source, prepare.limits.git_schemes)
         except git.BadAddress as error:
             raise Rejected(f"source: {error}", field="source") from None
-        if scheme == "file":
+        local = git.local_path(source)
+        if scheme == "file" or local is not None:
             _check_local(prepare.caller)
+        if local is not None:
+            _check_open(local, prepare.limits)
         return Checked(source, GIT, namespaces.repository_key(source))
     _check_local(prepare.caller)
-    return _folder(source, request.revision)
+    found = _folder(source, request.revision)
+    _check_open(Path(found.source), prepare.limits)
+    return found
 
 
 def _check_local(caller: Caller) -> None:
     if caller.role < Role.ADMIN:
         raise Denied("source: a folder of the server is indexed by admins only; send a git address", field="source")
+
+
+def _check_open(folder: Path, limits: Limits) -> None:
+    """Rejected for a folder that is never read; the job looks again, for a link may have changed by then."""
+    try:
+        folder = folder.resolve()
+    except (OSError, RuntimeError):
+        return  # what cannot be followed cannot be read either, and the job says why
+    if is_within(folder, (*SYSTEM_FOLDERS, *limits.closed_folders)):
+        raise Rejected(f"source: {CLOSED}", field="source")
 
 
 def _folder(source: str, revision: str) -> Checked:

@@ -1,35 +1,26 @@
 """code.search."""
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
 from loom.access.caller import Role
 from loom.errors import NotFound
-from loom.models.interface import EmbedderFailed
+from loom.ops.fields import EMBEDDER, TOP_K_MAX, Query
 from loom.ops.spec import Answer, Context, Kind, Op, OpenRequest, Prepare, Toolset, prepared_as
 from loom.planes.code import fields, search, symbols
-from loom.planes.code.fields import QUERY_CHARACTERS_MAX, Path, SymbolShown, plain
+from loom.planes.code.fields import Path, SymbolShown, plain
 from loom.planes.code.languages import LANGUAGES
 from loom.planes.code.search import Quest
 from loom.planes.code.store import READY
-from loom.storage.indexes import Vector
+from loom.planes.meaning import Meaning, meaning_of
 
-TOP_K_MAX = 100
-EMBEDDER, VECTORS, INDEX = "embedder", "vectors", "index"
+VECTORS, INDEX = "vectors", "index"
 
 KindWord = Literal[
     "function", "method", "class", "interface", "struct", "enum", "trait", "module", "type", "macro", "constant",
     "variable", "property", "prototype", "file",
 ]  # fmt: skip
-
-
-def _not_blank(query: str) -> str:
-    used = query.strip()[:QUERY_CHARACTERS_MAX]
-    if not used:
-        raise ValueError("is blank; ask something")
-    return used
 
 
 def _known(languages: list[str]) -> list[str]:
@@ -42,11 +33,7 @@ def _known(languages: list[str]) -> list[str]:
 class SearchRequest(OpenRequest):
     """What code.search takes."""
 
-    query: Annotated[
-        Annotated[str, Field(max_length=1_000_000)],
-        AfterValidator(_not_blank),
-        Field(description="A name, words that stand in the code, or what it does in plain words."),
-    ]
+    query: Annotated[Query, Field(description="A name, words that stand in the code, or what it does in plain words.")]
     top_k: Annotated[int, Field(ge=1, le=TOP_K_MAX, description="At most this many definitions, 1 to 100.")] = 10
     kinds: Annotated[
         Annotated[list[KindWord], Field(max_length=15)], Field(description="Only of these kinds; empty for any.")
@@ -84,28 +71,15 @@ class SearchAnswer(Answer):
     commit_id: Annotated[str, Field(description="The commit that is indexed; empty when it is not known.")]
 
 
-@dataclass(frozen=True, slots=True)
-class Ready:
-    """The query's vector, if there is one, and its space."""
-
-    vector: Vector | None
-    space: str
-    random_cosine: float
-
-
-def embedded(prepare: Prepare, request: SearchRequest) -> Ready:
+def embedded(prepare: Prepare, request: SearchRequest) -> Meaning:
     """Embed the query; a search goes on without, by words."""
-    try:
-        vector = prepare.embedder.embed_query(request.query, prepare.limits.leg_timeout_s)
-    except EmbedderFailed:
-        vector = None
-    return Ready(vector, prepare.embedder.space.fingerprint, prepare.embedder.random_cosine)
+    return meaning_of(prepare, request.query)
 
 
 def answer(ctx: Context, request: SearchRequest) -> SearchAnswer:
     """The best definitions."""
     repository = fields.indexed(ctx.tx, request.namespace)
-    ready = prepared_as(ctx, Ready)
+    ready = prepared_as(ctx, Meaning)
     quest = Quest(
         request.namespace,
         request.query,
@@ -145,4 +119,5 @@ SEARCH_OP = Op(
     prepare=embedded,
     raises=(NotFound,),
     toolsets=frozenset({Toolset.DEFAULT, Toolset.ALL}),
+    may_lag=True,
 )

@@ -11,6 +11,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from loom.planes import candidates
+from loom.planes.candidates import Probe
 from loom.planes.code import resolve, symbols
 from loom.planes.code.grammar import PROTOTYPE
 from loom.planes.code.symbols import Held
@@ -58,6 +60,14 @@ class Quest:
     languages: tuple[str, ...] = ()
     under: str = ""
 
+    def wants(self, symbol: Held) -> bool:
+        """Whether the symbol is of those that are asked for."""
+        return (
+            (not self.kinds or symbol.kind in self.kinds)
+            and (not self.languages or symbol.language in self.languages)
+            and symbol.path.startswith(self.under)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Hit:
@@ -70,37 +80,49 @@ class Hit:
 
 def found(tx: Transaction, quest: Quest) -> list[Hit]:
     """The best symbols, at most `top_k`, best first."""
-    allowed: Collection[int] | None = None
-    if quest.kinds or quest.languages or quest.under:
-        allowed = symbols.allowed(tx, quest.namespace, quest.kinds, quest.languages, quest.under)
-    legs = _legs(tx, quest, allowed)
+    legs, seen = _legs(tx, quest)
     ranking = fuse(legs, WEIGHTS, {WORDS: 0.0, MEANING: quest.random_cosine})
-    named = {one.item_id: weight for one, weight in _named(tx, quest) if allowed is None or one.item_id in allowed}
+    named = {one.item_id: (one, weight) for one, weight in _named(tx, quest) if quest.wants(one)}
     scored = {one.item_id: one for one in ranking}
-    rows = symbols.by_ids(tx, quest.namespace, sorted(scored.keys() | named.keys()))
-    hits = [_hit(row, scored.get(item_id), named.get(item_id, 0.0)) for item_id, row in rows.items()]
+    rows = seen | {item_id: one for item_id, (one, _) in named.items()}
+    weights = {item_id: weight for item_id, (_, weight) in named.items()}
+    hits = [_hit(row, scored.get(item_id), weights.get(item_id, 0.0)) for item_id, row in rows.items()]
     hits.sort(key=lambda hit: (-hit.score, hit.symbol.kind == PROTOTYPE, hit.symbol.path, hit.symbol.start_line))
     return hits[: quest.top_k]
 
 
-def _legs(tx: Transaction, quest: Quest, allowed: Collection[int] | None) -> dict[str, Sequence[Scored]]:
-    """What words and meaning propose, each with its score of what the other proposes."""
-    shelf = symbols.shelf(quest.namespace)
+def _legs(tx: Transaction, quest: Quest) -> tuple[dict[str, Sequence[Scored]], dict[int, Held]]:
+    """What words and meaning propose, each with its score of what the other proposes; and the symbols themselves."""
+    shelf, vector = symbols.shelf(quest.namespace), quest.vector
     pool = max(CANDIDATES_MIN, CANDIDATES_A_HIT * quest.top_k)
     query = tokens.query(quest.query)
-    words = list(tx.text.best(shelf, query, pool, allowed))
-    if quest.vector is None:
-        return {WORDS: words}
-    meaning = list(tx.vectors.best(shelf, quest.space, quest.vector, pool, allowed))
-    if not meaning:
-        return {WORDS: words}
-    by_words, by_meaning = {one.item_id for one in words}, {one.item_id for one in meaning}
-    scores = tx.vectors.scores(shelf, quest.space, quest.vector, by_words - by_meaning)
+
+    def by_words(count: int, among: Collection[int] | None) -> Sequence[Scored]:
+        return tx.text.best(shelf, query, count, among)
+
+    def by_meaning(count: int, among: Collection[int] | None) -> Sequence[Scored]:
+        return () if vector is None else tx.vectors.best(shelf, quest.space, vector, count, among)
+
+    proposals = candidates.proposed(
+        [Probe(best, pool, pool) for best in (by_words, by_meaning)],
+        lambda ids: _seen(tx, quest, ids),
+        lambda: symbols.visible(tx, quest.namespace, quest.kinds, quest.languages, quest.under),
+    )
+    words, meaning = ([one for one in scored if one.item_id in proposals.seen] for scored in proposals.lists)
+    if vector is None or not meaning:
+        return {WORDS: words}, proposals.seen
+    by_word, near = {one.item_id for one in words}, {one.item_id for one in meaning}
+    scores = tx.vectors.scores(shelf, quest.space, vector, by_word - near)
     meaning += [Scored(item_id, score) for item_id, score in sorted(scores.items())]
-    others = by_meaning - by_words
-    if others and len(words) >= pool:  # else what is not in the list holds none of the words
+    others = near - by_word
+    if others and len(proposals.lists[0]) >= pool:  # else what is not in the list holds none of the words
         words += tx.text.best(shelf, query, len(others), others)
-    return {WORDS: words, MEANING: meaning}
+    return {WORDS: words, MEANING: meaning}, proposals.seen
+
+
+def _seen(tx: Transaction, quest: Quest, ids: Collection[int]) -> dict[int, Held]:
+    rows = symbols.by_ids(tx, quest.namespace, sorted(ids))
+    return {item_id: row for item_id, row in rows.items() if quest.wants(row)}
 
 
 def _hit(row: Held, fused: Fused | None, named: float) -> Hit:

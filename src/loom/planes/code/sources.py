@@ -1,6 +1,6 @@
 """Where a repository's files come from, as indexing sees it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -9,6 +9,9 @@ FOLDER, GIT = "folder", "git"
 
 SYSTEM_FOLDERS = (Path("/proc"), Path("/sys"), Path("/dev"))
 """What the machine shows of itself, other processes' secrets among it."""
+
+
+CLOSED = "the folder is of Loom's own store or of the system itself, and is never read"
 
 
 class SourceFailed(Exception):
@@ -77,10 +80,15 @@ class Yard:
 
     def is_closed(self, folder: Path) -> bool:
         """Whether a folder, named without links, is one that is never read."""
-        return any(folder.is_relative_to(one) for one in self.closed)
+        return is_within(folder, self.closed)
 
     def check(self, files: int, total_bytes: int) -> None:
         """SourceFailed when a repository has more than it may."""
         if files > self.files_max or total_bytes > self.bytes_max:
             most = f"at most {self.files_max} files and {self.bytes_max >> 20} MiB"
             raise SourceFailed(f"it is too large: {most}; ignore more in .gitignore, or index a part of it")
+
+
+def is_within(folder: Path, others: Iterable[Path]) -> bool:
+    """Whether a folder, named without links, is one of the others or inside of one."""
+    return any(folder.is_relative_to(one) for one in others)

@@ -2,10 +2,11 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
+from loom.planes import candidates
 from loom.planes.code import store
 from loom.planes.code.extract import Symbol, Use
 from loom.planes.code.files import Text
@@ -45,11 +46,13 @@ OTHER_SPACES: Final = """
 UPDATE code_symbol SET vector_space = ''
 WHERE org = :org AND namespace = :namespace AND vector_space <> '' AND vector_space <> :space
 """
-ALLOWED: Final = """
-SELECT s.item_id FROM code_symbol s JOIN code_file f ON f.org = s.org AND f.file_id = s.file_id
-WHERE s.org = :org AND s.namespace = :namespace AND (:any_kind = 1 OR s.kind IN (:kinds))
+VISIBLE_PAGE: Final = """
+SELECT s.item_id, f.path FROM code_file f JOIN code_symbol s ON s.org = f.org AND s.file_id = f.file_id
+WHERE f.org = :org AND f.namespace = :namespace AND (:any_kind = 1 OR s.kind IN (:kinds))
     AND (:any_language = 1 OR f.language IN (:languages))
     AND (:under = '' OR substr(f.path, 1, :under_length) = :under)
+    AND f.path >= :path AND (f.path > :path OR s.item_id > :after)
+ORDER BY f.path, s.item_id LIMIT :most
 """
 
 
@@ -248,8 +251,10 @@ def unembedded(tx: Transaction, namespace: str, most: int) -> list[Held]:
     return [_held(row) for row in tx.rows(UNEMBEDDED, namespace=namespace, most=most)]
 
 
-def allowed(tx: Transaction, namespace: str, kinds: Sequence[str], languages: Sequence[str], under: str) -> set[int]:
-    """Symbols of these kinds and languages whose files' paths begin with `under`; empty for any."""
+def visible(
+    tx: Transaction, namespace: str, kinds: Sequence[str], languages: Sequence[str], under: str
+) -> Iterator[Collection[int]]:
+    """Symbols of these kinds and languages whose files' paths begin with `under`, in pages; empty for any."""
     params: dict[str, Param] = {
         "namespace": namespace,
         "any_kind": int(not kinds),
@@ -259,7 +264,13 @@ def allowed(tx: Transaction, namespace: str, kinds: Sequence[str], languages: Se
         "under": under,
         "under_length": len(under),
     }
-    return {cast("int", row["item_id"]) for row in tx.rows(ALLOWED, **params)}
+
+    def read(place: tuple[str, int], most: int) -> list[tuple[tuple[str, int], int | None]]:
+        path, after = place
+        rows = tx.rows(VISIBLE_PAGE, path=path, after=after, most=most, **params)
+        return [((cast("str", row["path"]), cast("int", row["item_id"])), cast("int", row["item_id"])) for row in rows]
+
+    return candidates.pages(read, ("", 0))
 
 
 def _held(row: Row) -> Held:

@@ -9,10 +9,19 @@ from pydantic import BaseModel, ConfigDict, Field
 from loom.access import namespaces
 from loom.access.caller import Role
 from loom.access.namespaces import FanOut
-from loom.canonical import Json
+from loom.canonical import Json, measured
 from loom.errors import Rejected
-from loom.models.interface import EmbedderFailed
-from loom.ops.fields import EMBEDDER, TOP_K_MAX, Instant, Query, instant, microseconds_or_none
+from loom.ops import handles
+from loom.ops.fields import (
+    EMBEDDER,
+    HANDLE_LENGTH_MAX,
+    SHA256_LENGTH,
+    TOP_K_MAX,
+    Instant,
+    Query,
+    instant,
+    microseconds_or_none,
+)
 from loom.ops.spec import Answer, Context, Kind, Op, OpenRequest, Prepare, Toolset, prepared_as
 from loom.planes.conversation import excerpts, fields, rules, search, store
 from loom.planes.conversation.excerpts import Room
@@ -20,13 +29,22 @@ from loom.planes.conversation.fields import ROLE_LENGTH_MAX, ReadScopeField, Ses
 from loom.planes.conversation.search import Filter, Quest, Ranked, Ranking
 from loom.planes.conversation.store import Session, Turn
 from loom.planes.leg import Leg, Question, Section
+from loom.planes.meaning import Meaning, meaning_of
+from loom.retrieval import calibrate
+from loom.retrieval.calibrate import Calibrated
 from loom.retrieval.fuse import MEANING
-from loom.storage.indexes import TextQuery, Vector
+from loom.storage.indexes import TextQuery
 from loom.storage.interface import Transaction
 
 ROLES_MAX = 32
 NEIGHBOURS_MAX = 5
 NEIGHBOURS_DEFAULT = 1
+SPACES_MAX = 64
+"""Namespaces that one search reads, each with its own candidates."""
+
+JUDGED_CHARACTERS_MAX = 20_000
+"""Characters of a turn that count as evidence for it."""
+
 MEANING_LOST = "meaning"
 
 
@@ -56,6 +74,10 @@ class SearchRequest(OpenRequest):
         Field(description="excerpt: the part of a turn that fits best; full: the whole turn; none: no text."),
     ] = "excerpt"
     explain: Annotated[bool, Field(description="Show where each hit's rank comes from.")] = False
+    page: Annotated[
+        Annotated[str, Field(max_length=HANDLE_LENGTH_MAX)],
+        Field(description="next_page of an earlier answer, sent with the same question; empty to begin."),
+    ] = ""
     read_scope: ReadScopeField = "namespace"
 
 
@@ -96,6 +118,8 @@ class Hit(BaseModel):
     after: Annotated[list[Neighbour], Field(description="What was said after it, in order, likewise.")]
     similarity: Annotated[float | None, Field(description="Cosine of query and turn; null when it has no vector.")]
     rank_score: Annotated[float, Field(description="What it ranks by, 0 to 1, comparable within one answer.")]
+    probability: Annotated[float, Field(description="How likely it answers the question, 0 to 1, calibrated.")]
+    below_threshold: Annotated[bool, Field(description="Whether that is too little for it to be worth reading.")]
     score_components: Annotated[
         dict[str, float | None] | None, Field(description="Where its rank comes from, with explain; else null.")
     ] = None
@@ -107,6 +131,11 @@ class SearchAnswer(Answer):
     ABSENT_WHEN_NONE: ClassVar[frozenset[str]] = frozenset()
 
     results: Annotated[list[Hit], Field(description="The hits, best first.")]
+    retrieval_confidence: Annotated[float, Field(description="How likely the best hit answers, 0 to 1.")]
+    abstain: Annotated[bool, Field(description="Whether to say that nothing is known rather than use the hits.")]
+    abstain_reason: Annotated[str, Field(description="Why; empty when not abstaining.")]
+    next_page: Annotated[str, Field(description="Send it as page with the same question to read on; empty at the end.")]
+    candidates_total: Annotated[int, Field(description="How many turns were ranked, on all pages together.")]
     degraded: Annotated[list[str], Field(description="Parts that had to be left out: embedder, meaning.")]
     namespaces_searched: Annotated[list[str], Field(description="The namespaces that were read.")]
     namespaces_skipped: Annotated[list[str], Field(description="Namespaces of the caller that were too many to read.")]
@@ -121,25 +150,50 @@ class Show:
     explain: bool
 
 
+class Page(BaseModel):
+    """A place in a search: of which question, how many hits its first page had, and how far it was read."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    asked: Annotated[str, Field(max_length=SHA256_LENGTH)]
+    depth: Annotated[int, Field(ge=1, le=TOP_K_MAX)]
+    offset: Annotated[int, Field(ge=0, le=search.POOL_MAX * SPACES_MAX)]
+
+
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The query's vector, if there is one, its space, and the cosine of unrelated texts there."""
+    """What a search needs before its transaction."""
 
-    vector: Vector | None
-    space: str
-    random_cosine: float
+    page: Page
+    meaning: Meaning
 
 
 def ready_to_search(prepare: Prepare, request: SearchRequest) -> Ready:
     """Embed the query; a search goes on without, by words."""
     if request.since is not None and request.until is not None and request.since >= request.until:
         raise Rejected("until: is not after since", field="until")
-    embedder = prepare.embedder
-    try:
-        vector = embedder.embed_query(request.query, prepare.limits.leg_timeout_s)
-    except EmbedderFailed:
-        vector = None
-    return Ready(vector, embedder.space.fingerprint, embedder.random_cosine)
+    return Ready(page_of(request), meaning_of(prepare, request.query))
+
+
+def page_of(request: SearchRequest) -> Page:
+    """The page that is asked for.
+
+    Raises:
+        Rejected: its handle is not one, or is of another question.
+    """
+    asked = asked_of(request)
+    if not request.page:
+        return Page(asked=asked, depth=request.top_k, offset=0)
+    page = handles.unpacked(Page, request.page, "page")
+    if page.asked != asked:
+        raise Rejected("page: belongs to another question; send all that it came with", field="page")
+    return page
+
+
+def asked_of(request: SearchRequest) -> str:
+    """A hash of what is asked; how it is shown may change from page to page."""
+    asked = request.model_dump(mode="json", include={"query", "session", "roles", "since", "until", "namespace_scope"})
+    return measured(cast("Json", asked | {"namespace": request.namespace})).sha256
 
 
 def answer(ctx: Context, request: SearchRequest) -> SearchAnswer:
@@ -157,10 +211,20 @@ def answer(ctx: Context, request: SearchRequest) -> SearchAnswer:
         search.EARLIEST_US if since is None else since,
         search.LATEST_US if until is None else until,
     )
-    quest = Quest(where, request.query, ready.vector, ready.space, ready.random_cosine, request.top_k)
+    page, meaning = ready.page, ready.meaning
+    quest = Quest(where, request.query, meaning.vector, meaning.space, meaning.random_cosine, page.depth)
     ranking = search.ranked(ctx.tx, quest)
+    end = page.offset + request.top_k
+    judged = hits(ctx.tx, quest, ranking, (page.offset, end), Show(request.bodies, request.neighbours, request.explain))
+    worth = calibrate.confidence([one.worth for one in judged])
+    more = len(ranking.order) > end
     return SearchAnswer(
-        results=hits(ctx.tx, ranking, request.top_k, Show(request.bodies, request.neighbours, request.explain)),
+        results=[one.hit for one in judged],
+        retrieval_confidence=round(worth.retrieval_confidence, 4),
+        abstain=worth.abstain,
+        abstain_reason=worth.reason,
+        next_page=handles.packed(page.model_copy(update={"offset": end})) if more else "",
+        candidates_total=len(ranking.order),
         degraded=degraded(quest, ranking),
         namespaces_searched=list(spaces.read),
         namespaces_skipped=list(spaces.skipped),
@@ -174,32 +238,58 @@ def degraded(quest: Quest, ranking: Ranking) -> list[str]:
     return [MEANING_LOST] if ranking.meaning_lost else []
 
 
-def hits(tx: Transaction, ranking: Ranking, top_k: int, show: Show) -> list[Hit]:
-    """The best hits, each with what was said beside it where no better hit shows that."""
-    order = ranking.order[:top_k]
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A hit as it is shown, and what it is worth."""
+
+    hit: Hit
+    worth: Calibrated
+
+
+def hits(tx: Transaction, quest: Quest, ranking: Ranking, page: tuple[int, int], show: Show) -> list[Judged]:
+    """The hits of a page (its first place and its end), each with what was said beside it that none above it shows."""
+    order = ranking.order[page[0] : page[1]]
     turns = store.by_ids(tx, [one.item_id for one in order])
     sessions = store.sessions(tx, {turn.session_key for turn in turns.values()})
     shown = set(turns)
     room = Room()
-    found: list[Hit] = []
+    found: list[Judged] = []
     for one in order:
         turn = turns[one.item_id]
         near = store.spoken_near(tx, turn, show.neighbours) if show.neighbours else []
         near = [other for other in near if other.item_id not in shown]
         shown |= {other.item_id for other in near}
-        found.append(hit(one, (sessions[turn.session_key], turn), near, ranking.query, (show, room)))
+        worth = worth_of(one, turn, quest, ranking.query)
+        shown_as = hit((one, worth), (sessions[turn.session_key], turn), near, ranking.query, (show, room))
+        found.append(Judged(shown_as, worth))
     return found
 
 
+def cosine_of(one: Ranked) -> float | None:
+    """How near the turn is to the question; None when that is not known."""
+    meaning = one.fused.components.get(MEANING)
+    return None if meaning is None else meaning.raw
+
+
+def worth_of(one: Ranked, turn: Turn, quest: Quest, query: TextQuery) -> Calibrated:
+    """How likely a turn answers. What memories are judged by was fitted on turns of conversations."""
+    text = rules.meaning_text(turn.speaker, turn.said or turn.aside)[:JUDGED_CHARACTERS_MAX]
+    return calibrate.calibrated(calibrate.evidence(query, text, cosine_of(one), quest.random_cosine))
+
+
 def hit(
-    one: Ranked, where: tuple[Session, Turn], near: Sequence[Turn], query: TextQuery, how: tuple[Show, Room]
+    judged: tuple[Ranked, Calibrated],
+    where: tuple[Session, Turn],
+    near: Sequence[Turn],
+    query: TextQuery,
+    how: tuple[Show, Room],
 ) -> Hit:
     """One hit as it is shown."""
+    one, worth = judged
     session, turn = where
     show, room = how
     text, truncated = (None, False) if show.bodies == "none" else room.text_of(turn, query, show.bodies)
-    meaning = one.fused.components.get(MEANING)
-    similarity = None if meaning is None or meaning.raw is None else round(meaning.raw, 4)
+    cosine = cosine_of(one)
     return Hit(
         turn_id=rules.turn_id_of(turn.item_id),
         message_id=turn.message_id,
@@ -217,8 +307,10 @@ def hit(
         truncated=truncated,
         before=beside([other for other in near if other.seq < turn.seq], show.bodies),
         after=beside([other for other in near if other.seq > turn.seq], show.bodies),
-        similarity=similarity,
+        similarity=None if cosine is None else round(cosine, 4),
         rank_score=round(one.score, 6),
+        probability=round(worth.probability, 4),
+        below_threshold=worth.below_threshold,
         score_components=components(one) if show.explain else None,
     )
 
@@ -253,9 +345,9 @@ def ask(tx: Transaction, question: Question) -> Section:
     quest = Quest(where, question.query, question.vector, question.space, question.random_cosine, question.top_k)
     ranking = search.ranked(tx, quest)
     bodies = question.bodies if question.bodies in ("none", "full") else "excerpt"
-    found = hits(tx, ranking, question.top_k, Show(bodies, NEIGHBOURS_DEFAULT, question.explain))
+    found = hits(tx, quest, ranking, (0, question.top_k), Show(bodies, NEIGHBOURS_DEFAULT, question.explain))
     lost = [f"conversations:{part}" for part in degraded(quest, ranking) if part == MEANING_LOST]
-    body: Mapping[str, Json] = {"results": cast("Json", [one.model_dump(mode="json") for one in found])}
+    body: Mapping[str, Json] = {"results": cast("Json", [one.hit.model_dump(mode="json") for one in found])}
     return Section(body=body, hits=len(found), degraded=tuple(lost))
 
 
@@ -270,6 +362,7 @@ SEARCH = Op(
     example={"query": "which database did we choose?"},
     prepare=ready_to_search,
     toolsets=frozenset({Toolset.DEFAULT, Toolset.ALL}),
+    may_lag=True,
 )
 
 LEG = Leg("conversations", ask)

@@ -15,11 +15,14 @@ instead of taking the best, was worse on LoCoMo (79.0 at best), and so was embed
 together with the one before (77.8).
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, cast
 
+from loom.ledger import conditions
 from loom.ledger.rules import Reader
+from loom.planes import candidates
+from loom.planes.candidates import Probe
 from loom.planes.conversation import indexing, store
 from loom.retrieval import tokens
 from loom.retrieval.fuse import MEANING, WORDS, Fused, fuse
@@ -51,30 +54,35 @@ LENDERS: Final = 40
 """Of each leg's best, how many turns' neighbours are looked at, where not more hits are asked for."""
 
 ASIDES_MAX: Final = 50
-ALLOWED_MAX: Final = 1_000_000
 EARLIEST_US: Final = -(1 << 62)
 LATEST_US: Final = 1 << 62
 
-FILTER = (
-    store.VISIBLE
-    + """
+_ASKED = """
     AND (:session = '' OR s.session_id = :session)
     AND (:any_role = 1 OR t.role IN (:roles))
     AND t.said_at >= :since AND t.said_at < :until
 """
-)
 
-SPOTS = (
-    """
-SELECT t.item_id FROM conversation_turn t
+_SPOTS = """
+t.item_id, t.seq, s.session_key, s.last_at FROM conversation_turn t
 JOIN conversation_session s ON s.org = t.org AND s.session_key = t.session_key
-WHERE t.org = :org AND """
-    + FILTER
+WHERE """
+
+SEEN = "SELECT " + _SPOTS + "t.org = :org AND " + store.VISIBLE + _ASKED + " AND t.item_id IN (:ids)"
+
+# Of one namespace, in the order of an index, so that no page sorts what is on the others.
+VISIBLE_PAGE = (
+    "SELECT "
+    + _SPOTS
+    + "t.org = :org AND s.org = :org AND s.namespace = :namespace AND "
+    + conditions.reached("s")
+    + _ASKED
+    + """
+    AND s.last_at >= :last_at
+    AND (s.last_at > :last_at OR s.session_key > :key OR (s.session_key = :key AND t.seq > :seq))
+ORDER BY s.last_at, s.session_key, t.seq LIMIT :most
+"""
 )
-
-SEEN = SPOTS + " AND t.item_id IN (:ids)"
-
-ALLOWED = SPOTS + " LIMIT :most"
 
 BESIDE = """
 SELECT t.item_id, n.item_id AS other, n.place - t.place AS distance FROM conversation_turn t
@@ -110,9 +118,9 @@ class Filter:
         return bool(self.session)
 
     def params(self) -> Mapping[str, Param]:
-        """The parameters of `FILTER`."""
+        """The parameters of what is asked for, and of what the reader may see, but for the namespaces."""
         return {
-            **store.visible_params(self.namespaces, self.reader),
+            **conditions.reach_params(self.reader),
             "session": self.session,
             "any_role": int(not self.roles),
             "roles": list(self.roles) or [""],
@@ -218,15 +226,15 @@ def lent(fused: Sequence[Fused], found: Found) -> list[Ranked]:
 
 def _find(tx: Transaction, quest: Quest, query: TextQuery, found: Found) -> None:
     """Add what one namespace has."""
-    allowed = _allowed(tx, quest.where) if quest.where.narrow else None
-    said, meant, asides = _proposed(tx, quest, query, allowed)
+    proposals = candidates.proposed(
+        _probes(tx, quest, query),
+        lambda ids: _seen(tx, quest.where, ids),
+        lambda: visible(tx, quest.where),
+        narrow=quest.where.narrow,
+    )
+    said, meant, asides = proposals.lists
+    seen = proposals.seen
     first = {one.item_id for one in (*said[: quest.pool], *meant, *asides)}
-    seen = _seen(tx, quest.where, first)
-    if allowed is None and _starved(quest.pool, (said, meant), seen):
-        # What may not be shown crowds the indexes' answers: ask them again, among the rest alone.
-        said, meant, asides = _proposed(tx, quest, query, _allowed(tx, quest.where))
-        first = {one.item_id for one in (*said[: quest.pool], *meant, *asides)}
-        seen = _seen(tx, quest.where, first)
     beside = _beside(tx, _lenders(quest, (said, meant), seen))
     others = {other for _, other, _ in beside} - first
     found.shown |= seen | _seen(tx, quest.where, others)
@@ -244,26 +252,25 @@ def _find(tx: Transaction, quest: Quest, query: TextQuery, found: Found) -> None
     found.words += [Scored(item_id, 0.0) for item_id in sorted(others - {one.item_id for one in said})]
 
 
-def _proposed(
-    tx: Transaction, quest: Quest, query: TextQuery, allowed: Collection[int] | None
-) -> tuple[Sequence[Scored], Sequence[Scored], Sequence[Scored]]:
-    """What the indexes propose: by words, by meaning, and from beside what was said."""
-    namespace = quest.where.namespaces[0]
-    said = indexing.said_shelf(namespace)
-    words = tx.text.best(said, query, WORDS_POOL_FACTOR * quest.pool, allowed)
-    asides = tx.text.best(indexing.aside_shelf(namespace), query, ASIDES_MAX, allowed)
-    meaning: Sequence[Scored] = ()
-    if quest.vector is not None:
-        meaning = tx.vectors.best(said, quest.space, quest.vector, quest.pool, allowed)
-    return words, meaning, asides
+def _probes(tx: Transaction, quest: Quest, query: TextQuery) -> list[Probe]:
+    """What is asked for words, for meaning, and for what went on beside what was said."""
+    namespace, vector = quest.where.namespaces[0], quest.vector
+    said, beside = indexing.said_shelf(namespace), indexing.aside_shelf(namespace)
 
+    def words(count: int, among: Collection[int] | None) -> Sequence[Scored]:
+        return tx.text.best(said, query, count, among)
 
-def _starved(pool: int, proposals: Iterable[Sequence[Scored]], seen: Collection[int]) -> bool:
-    """Whether an index had more to give than its pool, and half of what it gave may not be shown."""
-    return any(
-        len(scored) >= pool and sum(one.item_id in seen for one in scored[:pool]) < pool - pool // 2
-        for scored in proposals
-    )
+    def meaning(count: int, among: Collection[int] | None) -> Sequence[Scored]:
+        return () if vector is None else tx.vectors.best(said, quest.space, vector, count, among)
+
+    def asides(count: int, among: Collection[int] | None) -> Sequence[Scored]:
+        return tx.text.best(beside, query, count, among)
+
+    return [
+        Probe(words, WORDS_POOL_FACTOR * quest.pool, quest.pool),
+        Probe(meaning, quest.pool, quest.pool),
+        Probe(asides, ASIDES_MAX, ASIDES_MAX, may_starve=False),
+    ]
 
 
 def _lenders(quest: Quest, legs: Iterable[Sequence[Scored]], seen: Collection[int]) -> set[int]:
@@ -273,12 +280,26 @@ def _lenders(quest: Quest, legs: Iterable[Sequence[Scored]], seen: Collection[in
 
 
 def _seen(tx: Transaction, where: Filter, ids: Collection[int]) -> set[int]:
-    rows = tx.rows(SEEN, ids=sorted(ids), **where.params()) if ids else ()
+    rows = tx.rows(SEEN, ids=sorted(ids), namespaces=list(where.namespaces), **where.params()) if ids else ()
     return {cast("int", row["item_id"]) for row in rows}
 
 
-def _allowed(tx: Transaction, where: Filter) -> set[int]:
-    return {cast("int", row["item_id"]) for row in tx.rows(ALLOWED, most=ALLOWED_MAX, **where.params())}
+def visible(tx: Transaction, where: Filter, page: int = candidates.PAGE_IDS) -> Iterator[Collection[int]]:
+    """The turns of the only namespace that may be shown, in pages."""
+    params = {"namespace": where.namespaces[0], **where.params()}
+
+    def read(after: tuple[int, int, int], most: int) -> list[tuple[tuple[int, int, int], int | None]]:
+        last_at, key, seq = after
+        rows = tx.rows(VISIBLE_PAGE, last_at=last_at, key=key, seq=seq, most=most, **params)
+        return [
+            (
+                (cast("int", row["last_at"]), cast("int", row["session_key"]), cast("int", row["seq"])),
+                cast("int", row["item_id"]),
+            )
+            for row in rows
+        ]
+
+    return candidates.pages(read, (EARLIEST_US, 0, 0), page)
 
 
 def _beside(tx: Transaction, ids: Collection[int]) -> list[tuple[int, int, int]]:

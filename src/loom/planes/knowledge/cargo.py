@@ -5,7 +5,7 @@ once its text is whole.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Annotated, ClassVar, Final, Literal, cast
@@ -51,9 +51,10 @@ SELECT COALESCE(max(last_line), 0) AS last_line FROM knowledge_text
 WHERE org = :org AND document_id = :document_id AND revision = :revision
 """
 
-CHARACTERS = """
-SELECT COALESCE(sum(length(content)), 0) AS characters FROM knowledge_text
-WHERE org = :org AND document_id = :document_id AND revision = :revision
+CONTENTS = """
+SELECT part, content FROM knowledge_text
+WHERE org = :org AND document_id = :document_id AND revision = :revision AND part > :after
+ORDER BY part LIMIT :most
 """
 
 PART_NUMBERS = """
@@ -350,11 +351,19 @@ def begin_when_whole(tx: Transaction, revision: Revision) -> None:
     document = store.by_id(tx, revision.document_id)
     if document is None or last is None or cast("int", last["last_line"]) < revision.line_count:
         return
-    there = tx.row(CHARACTERS, **of)
-    if there is None or there["characters"] != revision.character_count:
+    if _character_count(tx, of) != revision.character_count:
         return
     if document.chunk_count == 0 and document.cut_until is None:
         indexing.begin(tx, document)
+
+
+def _character_count(tx: Transaction, of: Mapping[str, int]) -> int:
+    """How many characters of a revision's text are here. Counted here, for engines do not agree on what a length is."""
+    count, after = 0, -1
+    while rows := tx.rows(CONTENTS, after=after, most=PARTS_MAX, **of):
+        count += sum(len(cast("str", row["content"])) for row in rows)
+        after = cast("int", rows[-1]["part"])
+    return count
 
 
 CARGO = Cargo(DocumentLine, (0, 0, 0), COUNT, read, ready, take)

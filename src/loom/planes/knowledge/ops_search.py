@@ -1,7 +1,6 @@
 """knowledge.search, and how search.query asks this plane."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, Final, Literal, cast
 
 from pydantic import BaseModel, Field
@@ -10,14 +9,13 @@ from loom.access import namespaces
 from loom.access.caller import Role
 from loom.canonical import Json
 from loom.errors import NotFound
-from loom.models.interface import EmbedderFailed
 from loom.ops.fields import EMBEDDER, TOP_K_MAX, Query, Tags
 from loom.ops.spec import Answer, Context, Kind, Op, OpenRequest, Prepare, Toolset, prepared_as
 from loom.planes.knowledge import rules, search
 from loom.planes.knowledge.fields import DocumentId, ReadScopeField, Uri, named_document, reader_of
 from loom.planes.knowledge.search import Hit, Quest
 from loom.planes.leg import Leg, Question, Section
-from loom.storage.indexes import Vector
+from loom.planes.meaning import Meaning, meaning_of
 from loom.storage.interface import Transaction
 
 PER_DOCUMENT: Final = 3
@@ -89,28 +87,14 @@ class SearchAnswer(Answer):
     ] = None
 
 
-@dataclass(frozen=True, slots=True)
-class Ready:
-    """The query's vector, if there is one, and its space."""
-
-    vector: Vector | None
-    space: str
-    random_cosine: float
-
-
-def ready(prepare: Prepare, request: SearchRequest) -> Ready:
+def ready(prepare: Prepare, request: SearchRequest) -> Meaning:
     """Embed the query; a search goes on without, by words."""
-    embedder = prepare.embedder
-    try:
-        vector = embedder.embed_query(request.query, prepare.limits.leg_timeout_s)
-    except EmbedderFailed:
-        vector = None
-    return Ready(vector, embedder.space.fingerprint, embedder.random_cosine)
+    return meaning_of(prepare, request.query)
 
 
 def answer(ctx: Context, request: SearchRequest) -> SearchAnswer:
     """Search."""
-    given = prepared_as(ctx, Ready)
+    given = prepared_as(ctx, Meaning)
     reader = reader_of(ctx, request)
     document_id = 0
     if request.document_id or request.uri:
@@ -198,6 +182,7 @@ SEARCH = Op(
     prepare=ready,
     raises=(NotFound,),
     toolsets=frozenset({Toolset.ALL}),
+    may_lag=True,
 )
 
 LEG = Leg("knowledge", ask, scoped=True)

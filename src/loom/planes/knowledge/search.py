@@ -1,11 +1,15 @@
 """Ranks the passages that a reader may see. The indexes propose, the rows decide, words and meaning are joined."""
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, cast
 
+from loom.ledger import conditions
+from loom.ledger.conditions import reach_params
 from loom.ledger.rules import Reader
+from loom.planes import candidates
+from loom.planes.candidates import Probe
 from loom.planes.knowledge import store
 from loom.planes.knowledge.indexing import shelf_of
 from loom.planes.knowledge.store import StoredChunk
@@ -30,15 +34,24 @@ built-in model, 99 of 100 right hits on XQuAD and on SciFact are nearer. Of what
 collections, a third to four fifths is held back.
 """
 
-SEEN = (
-    """
-SELECT c.chunk_id, d.document_id, d.tags FROM knowledge_chunk c
+_PASSAGES = """
+c.chunk_id, c.ordinal, d.document_id, d.version, d.tags FROM knowledge_chunk c
 JOIN knowledge_document d ON d.org = c.org AND d.document_id = c.document_id AND d.revision = c.revision
-WHERE """
-    + store.VISIBLE
-    + " AND (:document_id = 0 OR d.document_id = :document_id)"
+WHERE (:document_id = 0 OR d.document_id = :document_id) AND """
+
+SEEN = "SELECT " + _PASSAGES + store.VISIBLE + " AND c.chunk_id IN (:ids)"
+
+# Of one namespace, in the order of an index, so that no page sorts what is on the others.
+VISIBLE_PAGE = (
+    "SELECT "
+    + _PASSAGES
+    + "d.org = :org AND d.namespace = :namespace AND "
+    + conditions.reached("d")
+    + """
+    AND d.version >= :version AND (d.version > :version OR c.ordinal > :ordinal)
+ORDER BY d.version, c.ordinal LIMIT :most
+"""
 )
-SEEN_OF = SEEN + " AND c.chunk_id IN (:ids)"
 
 HITS = """
 SELECT c.chunk_id, c.document_id, c.ordinal, c.headings, c.first_line, c.last_line, c.first_page, c.last_page,
@@ -117,10 +130,6 @@ class Lists:
     words: Sequence[Scored]
     meaning: Sequence[Scored]
 
-    def ids(self) -> set[int]:
-        """Everything proposed."""
-        return {one.item_id for one in (*self.words, *self.meaning)}
-
 
 def found(tx: Transaction, quest: Quest) -> list[Hit]:
     """The best passages, at most `top_k`, those of one document bounded; equal scores by id."""
@@ -149,30 +158,22 @@ def unfinished(tx: Transaction, namespaces: Sequence[str], reader: Reader) -> in
 
 def _found_in(tx: Transaction, quest: Quest, query: TextQuery) -> tuple[dict[int, int], Lists]:
     """One namespace's passages that may be shown, each with its document, and their scores."""
-    allowed = _seen(tx, quest, None) if quest.document_id else None
-    lists = _proposed(tx, quest, query, allowed)
-    seen = _seen(tx, quest, lists.ids())
-    if allowed is None and _starved(quest.pool, seen, lists):
-        # What the reader may not see crowds the indexes' answers: ask them again, among the visible alone.
-        lists = _proposed(tx, quest, query, _seen(tx, quest, None))
-        seen = _seen(tx, quest, lists.ids())
-    return seen, _completed(tx, quest, query, lists, seen)
+    shelf, vector = shelf_of(quest.namespaces[0]), quest.vector
 
+    def by_words(count: int, among: Collection[int] | None) -> Sequence[Scored]:
+        return tx.text.best(shelf, query, count, among)
 
-def _proposed(tx: Transaction, quest: Quest, query: TextQuery, allowed: Collection[int] | None) -> Lists:
-    shelf = shelf_of(quest.namespaces[0])
-    words = tx.text.best(shelf, query, quest.pool, allowed)
-    if quest.vector is None:
-        return Lists(words, ())
-    return Lists(words, tx.vectors.best(shelf, quest.space, quest.vector, quest.pool, allowed))
+    def by_meaning(count: int, among: Collection[int] | None) -> Sequence[Scored]:
+        return () if vector is None else tx.vectors.best(shelf, quest.space, vector, count, among)
 
-
-def _starved(pool: int, seen: Collection[int], lists: Lists) -> bool:
-    """Whether an index had more to give than its pool, and half of what it gave may not be shown."""
-    return any(
-        len(some) >= pool and sum(one.item_id in seen for one in some) < pool - pool // 2
-        for some in (lists.words, lists.meaning)
+    found = candidates.proposed(
+        [Probe(best, quest.pool, quest.pool) for best in (by_words, by_meaning)],
+        lambda ids: _seen(tx, quest, ids),
+        lambda: visible(tx, quest),
+        narrow=bool(quest.document_id),
     )
+    words, meaning = found.lists
+    return found.seen, _completed(tx, quest, query, Lists(words, meaning), found.seen)
 
 
 def _completed(tx: Transaction, quest: Quest, query: TextQuery, lists: Lists, seen: Collection[int]) -> Lists:
@@ -190,16 +191,36 @@ def _completed(tx: Transaction, quest: Quest, query: TextQuery, lists: Lists, se
     return Lists(words, meaning)
 
 
-def _seen(tx: Transaction, quest: Quest, ids: Iterable[int] | None) -> dict[int, int]:
-    """The passages that may be shown, each with its document; all of them when `ids` is None."""
+def _seen(tx: Transaction, quest: Quest, ids: Collection[int]) -> dict[int, int]:
+    """The passages that may be shown, each with its document."""
     params = store.seen_params(quest.namespaces, quest.reader) | {"document_id": quest.document_id}
-    wanted = set(quest.tags)
-    rows = tx.rows(SEEN, **params) if ids is None else tx.rows(SEEN_OF, ids=sorted(ids), **params)
     return {
         cast("int", row["chunk_id"]): cast("int", row["document_id"])
-        for row in rows
-        if not wanted or wanted <= set(tags_in(row))
+        for row in (tx.rows(SEEN, ids=sorted(ids), **params) if ids else ())
+        if _has_tags(row, quest)
     }
+
+
+def visible(tx: Transaction, quest: Quest, page: int = candidates.PAGE_IDS) -> Iterator[Collection[int]]:
+    """The passages of the only namespace that may be shown, in pages."""
+    params = {"namespace": quest.namespaces[0], "document_id": quest.document_id, **reach_params(quest.reader)}
+
+    def read(after: tuple[int, int], most: int) -> list[tuple[tuple[int, int], int | None]]:
+        version, ordinal = after
+        rows = tx.rows(VISIBLE_PAGE, version=version, ordinal=ordinal, most=most, **params)
+        return [
+            (
+                (cast("int", row["version"]), cast("int", row["ordinal"])),
+                cast("int", row["chunk_id"]) if _has_tags(row, quest) else None,
+            )
+            for row in rows
+        ]
+
+    return candidates.pages(read, (0, -1), page)
+
+
+def _has_tags(row: Row, quest: Quest) -> bool:
+    return not quest.tags or set(quest.tags) <= set(tags_in(row))
 
 
 def _spread(order: Sequence[Fused], documents: Mapping[int, int], quest: Quest) -> list[Fused]:

@@ -184,7 +184,7 @@ GUARDED = (NotFound, AmbiguousKey, PinnedConflict, Locked)
 
 DELETE = Op(
     name="memory.delete",
-    summary="Delete a memory; it is found no more at once, and memory.restore brings it back for 14 days.",
+    summary="Delete a memory; it is found no more at once, and memory.restore brings it back until recoverable_until.",
     takes=DeleteRequest,
     gives=DeleteAnswer,
     role=Role.WRITER,

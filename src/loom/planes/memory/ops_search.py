@@ -11,11 +11,11 @@ from loom.access.namespaces import FanOut
 from loom.canonical import Json
 from loom.errors import Rejected
 from loom.ledger.rules import Reader
-from loom.models.interface import EmbedderFailed
 from loom.ops import handles
 from loom.ops.fields import HANDLE_LENGTH_MAX, TOP_K_MAX, NamespaceScope, Query, Tags
 from loom.ops.spec import Context, Kind, Op, OpenRequest, Prepare, Toolset, prepared_as
 from loom.planes.leg import Leg, Question, Section
+from loom.planes.meaning import Meaning, meaning_of
 from loom.planes.memory import answers, search
 from loom.planes.memory.answers import Page, SearchAnswer
 from loom.planes.memory.fields import MemoryTypes, ReadScopeField
@@ -24,7 +24,6 @@ from loom.planes.memory.search import Quest
 from loom.planes.memory.select import Filter
 from loom.retrieval.budget import Bodies
 from loom.retrieval.recipes import RECIPES, RecipeName
-from loom.storage.indexes import Vector
 from loom.storage.interface import Transaction
 
 WITHHELD_REASON = "memories unlikely to answer were held back"
@@ -71,22 +70,15 @@ class NextPageRequest(OpenRequest):
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """What a search needs before its transaction: the page, and the query's vector if there is one."""
+    """What a search needs before its transaction."""
 
     page: Page
-    vector: Vector | None
-    space: str
-    random_cosine: float
+    meaning: Meaning
 
 
 def embedded(prepare: Prepare, page: Page) -> Ready:
     """Embed the page's query; a search goes on without, by words."""
-    embedder = prepare.embedder
-    try:
-        vector = embedder.embed_query(page.query, prepare.limits.leg_timeout_s)
-    except EmbedderFailed:
-        vector = None
-    return Ready(page, vector, embedder.space.fingerprint, embedder.random_cosine)
+    return Ready(page, meaning_of(prepare, page.query))
 
 
 def ready_to_search(prepare: Prepare, request: SearchRequest) -> Ready:
@@ -123,7 +115,7 @@ def answer(ctx: Context, request: SearchRequest | NextPageRequest) -> SearchAnsw
     # A handle can narrow what the caller may see, never widen it.
     reader = Reader(min(ctx.scope, ReadScope(page.scope)), request.user_id, request.session_id)
     where = filter_of(page, spaces.read, reader, ctx.now_us)
-    quest = quest_of(page, where, (ready.vector, ready.space, ready.random_cosine))
+    quest = quest_of(page, where, ready.meaning)
     ranking = search.ranked(ctx.tx, quest)
     return answers.answered(quest, page, ranking, answers.judged(ctx.tx, quest, page, ranking), spaces.skipped)
 
@@ -133,10 +125,10 @@ def filter_of(page: Page, spaces: tuple[str, ...], reader: Reader, now_us: int) 
     return Filter(spaces, reader, now_us, page.tags, page.memory_types, page.agents)
 
 
-def quest_of(page: Page, where: Filter, meaning: tuple[Vector | None, str, float]) -> Quest:
-    """The page as a search; `meaning` is the query's vector, its space and the space's random cosine."""
-    vector, space, random_cosine = meaning
-    return Quest(where, page.query, vector, space, random_cosine, RECIPES[page.recipe], page.pool)
+def quest_of(page: Page, where: Filter, meaning: Meaning) -> Quest:
+    """The page as a search."""
+    recipe = RECIPES[page.recipe]
+    return Quest(where, page.query, meaning.vector, meaning.space, meaning.random_cosine, recipe, page.pool)
 
 
 def page_of(question: Question) -> Page:
@@ -177,7 +169,7 @@ def ask(tx: Transaction, question: Question) -> Section:
     # The page of a search of one namespace goes on in that one, though the request's default is all.
     spaces = question.namespaces if page.namespace_scope == "all_mine" else (question.namespace,)
     where = filter_of(page, spaces, reader, question.now_us)
-    quest = quest_of(page, where, (question.vector, question.space, question.random_cosine))
+    quest = quest_of(page, where, Meaning(question.vector, question.space, question.random_cosine))
     ranking = search.ranked(tx, quest)
     found = answers.judged(tx, quest, page, ranking)
     likely = [one for one in found if not one.worth.below_threshold]

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from loom.ledger.indexing import MEMORY_SHELF
+from loom.planes import candidates
+from loom.planes.candidates import Probe
 from loom.planes.memory import select
 from loom.planes.memory.select import Filter
 from loom.retrieval import dates, tokens
@@ -70,10 +72,6 @@ class Lists:
     meaning: Sequence[Scored]
     phrased: Sequence[int]
 
-    def ids(self) -> set[int]:
-        """Everything proposed."""
-        return {one.item_id for one in (*self.words, *self.meaning)} | set(self.phrased)
-
     def seen(self, items: Collection[int]) -> "Lists":
         """The part of it that may be shown."""
         return Lists(
@@ -119,39 +117,36 @@ def _found_in(
     tx: Transaction, quest: Quest, query: TextQuery, intervals: Sequence[Interval]
 ) -> tuple[dict[int, int], Lists]:
     """One namespace's candidates that may be shown, with the scores of every leg that knows them."""
-    lists = _proposed(tx, quest, query, None)
-    items = _rows(tx, quest.where, lists.ids())
-    if _starved(quest.pool, items, lists):
-        # What the reader may not see crowds the indexes' answers: ask them again, among the visible alone.
-        lists = _proposed(tx, quest, query, select.allowed(tx, quest.where))
-        items = _rows(tx, quest.where, lists.ids())
+    found = candidates.proposed(
+        _probes(tx, quest, query),
+        lambda ids: _rows(tx, quest.where, ids),
+        lambda: select.visible(tx, quest.where),
+    )
+    words, meaning, phrased = found.lists
+    items = found.seen
     if intervals and _time_leads(quest.recipe):
         for one in intervals:
             ids = select.in_time(tx, quest.where, one.start_us, one.end_us, IN_TIME_MAX)
             items |= _rows(tx, quest.where, [item_id for item_id in ids if item_id not in items])
+    lists = Lists(words, meaning, [one.item_id for one in phrased])
     return items, _completed(tx, quest, query, lists, items)
 
 
-def _proposed(tx: Transaction, quest: Quest, query: TextQuery, allowed: Collection[int] | None) -> Lists:
-    shelf = _shelf(quest)
-    words = tx.text.best(shelf, query, quest.pool, allowed)
-    meaning: Sequence[Scored] = ()
-    if quest.vector is not None:
-        meaning = tx.vectors.best(shelf, quest.space, quest.vector, quest.pool, allowed)
-    phrased: Sequence[Scored] = ()
-    if quest.recipe.phrases_first:
-        phrased = tx.text.best(shelf, _phrases_of(quest.query, query), quest.pool, allowed)
-    return Lists(words, meaning, [one.item_id for one in phrased])
+def _probes(tx: Transaction, quest: Quest, query: TextQuery) -> list[Probe]:
+    """What is asked for words, for meaning and for phrases."""
+    shelf, vector = _shelf(quest), quest.vector
+    phrases = _phrases_of(quest.query, query) if quest.recipe.phrases_first else None
 
+    def words(count: int, among: Collection[int] | None) -> Sequence[Scored]:
+        return tx.text.best(shelf, query, count, among)
 
-def _starved(pool: int, items: Collection[int], lists: Lists) -> bool:
-    """Whether an index had more to give than its pool, and half of what it gave may not be shown."""
-    proposals: Iterable[Sequence[int]] = (
-        [one.item_id for one in lists.words],
-        [one.item_id for one in lists.meaning],
-        lists.phrased,
-    )
-    return any(len(ids) >= pool and sum(one in items for one in ids) < pool - pool // 2 for ids in proposals)
+    def meaning(count: int, among: Collection[int] | None) -> Sequence[Scored]:
+        return () if vector is None else tx.vectors.best(shelf, quest.space, vector, count, among)
+
+    def phrased(count: int, among: Collection[int] | None) -> Sequence[Scored]:
+        return () if phrases is None else tx.text.best(shelf, phrases, count, among)
+
+    return [Probe(best, quest.pool, quest.pool) for best in (words, meaning, phrased)]
 
 
 def _completed(tx: Transaction, quest: Quest, query: TextQuery, lists: Lists, items: Collection[int]) -> Lists:

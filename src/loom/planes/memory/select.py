@@ -1,7 +1,7 @@
 """Which memories a read may show: one condition in SQL that every list and search goes through."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -9,12 +9,11 @@ from loom.canonical import Json
 from loom.ledger import store
 from loom.ledger.conditions import REACHED, SEARCHED, reach_params
 from loom.ledger.rules import Item, Reader, Version
+from loom.planes import candidates
 from loom.storage.interface import Param, Transaction
 
-VISIBLE = (
-    """
-i.org = :org AND i.namespace IN (:namespaces) AND i.memory_type <> 'profile' AND i.memory_type <> 'structured_profile'
-    AND """
+_SHOWN = (
+    " AND i.memory_type <> 'profile' AND i.memory_type <> 'structured_profile' AND "
     + SEARCHED
     + " AND "
     + REACHED
@@ -24,21 +23,33 @@ i.org = :org AND i.namespace IN (:namespaces) AND i.memory_type <> 'profile' AND
 """
 )
 
+VISIBLE = "i.org = :org AND i.namespace IN (:namespaces)" + _SHOWN
+
 BY_IDS = store.COLUMNS + "WHERE " + VISIBLE + " AND i.item_id IN (:ids)"
 
-ALLOWED = (
+_ROWS = (
     """
-SELECT i.item_id, v.tags, COALESCE(v.valid_at, v.created_at) AS at
+i.item_id, i.version, v.tags, COALESCE(v.valid_at, v.created_at) AS at
 """
     + store.JOINED
     + "WHERE "
-    + VISIBLE
 )
 
-SEEN = ALLOWED + " AND i.item_id IN (:ids)"
+SEEN = "SELECT " + _ROWS + VISIBLE + " AND i.item_id IN (:ids)"
+
+# Of one namespace, in the order of an index, so that no page sorts what is on the others.
+VISIBLE_PAGE = (
+    "SELECT "
+    + _ROWS
+    + "i.org = :org AND i.namespace = :namespace AND i.version > :after"
+    + _SHOWN
+    + "ORDER BY i.version LIMIT :most"
+)
 
 IN_TIME = (
-    ALLOWED
+    "SELECT "
+    + _ROWS
+    + VISIBLE
     + """
     AND COALESCE(v.valid_at, v.created_at) >= :start AND COALESCE(v.valid_at, v.created_at) < :end
 ORDER BY COALESCE(v.valid_at, v.created_at) DESC, i.item_id LIMIT :most
@@ -104,12 +115,21 @@ def seen(tx: Transaction, where: Filter, ids: Sequence[int]) -> Mapping[int, int
     }
 
 
-def allowed(tx: Transaction, where: Filter) -> set[int]:
-    """The ids of everything that the filter lets through."""
-    rows = tx.rows(ALLOWED, **where.params())
-    if not where.tags:
-        return {cast("int", row["item_id"]) for row in rows}
-    return {cast("int", row["item_id"]) for row in rows if where.has_tags(tags_in(row["tags"]))}
+def visible(tx: Transaction, where: Filter, page: int = candidates.PAGE_IDS) -> Iterator[Collection[int]]:
+    """The ids of everything that the filter lets through in its only namespace, in pages."""
+    params = {name: value for name, value in where.params().items() if name != "namespaces"}
+
+    def read(after: int, most: int) -> list[tuple[int, int | None]]:
+        rows = tx.rows(VISIBLE_PAGE, namespace=where.namespaces[0], after=after, most=most, **params)
+        return [
+            (
+                cast("int", row["version"]),
+                cast("int", row["item_id"]) if not where.tags or where.has_tags(tags_in(row["tags"])) else None,
+            )
+            for row in rows
+        ]
+
+    return candidates.pages(read, 0, page)
 
 
 def in_time(tx: Transaction, where: Filter, start_us: int, end_us: int, most: int) -> list[int]:

@@ -8,15 +8,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from loom import xml_text
+
 NONE = "-"
-REPLACEMENT = "\ufffd"
-
-NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 cannot hold, not even escaped."""
-
-IN_TEXT = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
-IN_ATTRIBUTE = {**IN_TEXT, '"': "&quot;", "\t": "&#9;", "\n": "&#10;"}
-
 CONTAINERS = r"(?:[ \t]*(?:>|[-+*](?=[ \t])|[0-9]{1,9}[.)](?=[ \t])))*[ \t]*"
 """Quote and list markers that a heading may stand behind."""
 
@@ -54,13 +48,9 @@ def markdown(parts: Sequence[Part]) -> str:
 def _element(part: Part) -> str:
     named = (("label", part.label), ("agent", part.agent), ("user_id", part.user_id))
     attributes = "".join(
-        f' {name}="{_escaped(value, IN_ATTRIBUTE)}"' for name, value in named if name == "label" or value != NONE
+        f' {name}="{xml_text.attribute(value)}"' for name, value in named if name == "label" or value != NONE
     )
-    return f"<section{attributes}>{_escaped(part.text, IN_TEXT)}</section>"
-
-
-def _escaped(text: str, marks: dict[str, str]) -> str:
-    return NOT_XML.sub(REPLACEMENT, text).translate(str.maketrans(marks))
+    return f"<section{attributes}>{xml_text.content(part.text)}</section>"
 
 
 def _heading(label: str) -> str:

@@ -5,7 +5,7 @@ from typing import Final
 
 from loom.jobs import outbox
 from loom.jobs.handlers import Bench
-from loom.models.interface import Embedder, EmbedderFailed
+from loom.models.interface import Embedder
 from loom.planes.tracker import rules, store
 from loom.planes.tracker.rules import Issue
 from loom.planes.tracker.search import shelf
@@ -24,8 +24,6 @@ JOB_TIMEOUT_S: Final = 60.0
 AT_ONCE_MAX: Final = 64
 """Issues that one embedding call of the job takes."""
 
-EMBEDDER: Final = "embedder"
-
 
 def vectors_of(embedder: Embedder, texts: Sequence[str]) -> Mapping[str, Vector]:
     """The vector of each text; none for any when they are too many.
@@ -37,14 +35,6 @@ def vectors_of(embedder: Embedder, texts: Sequence[str]) -> Mapping[str, Vector]
     if not wanted or len(wanted) > TEXTS_MAX:
         return {}
     return dict(zip(wanted, embedder.embed_passages(wanted, WRITE_TIMEOUT_S), strict=True))
-
-
-def vector_of(embedder: Embedder, text: str, timeout_s: float) -> Vector | None:
-    """The vector of what is looked for; None when the model gives none in time."""
-    try:
-        return embedder.embed_query(text, timeout_s)
-    except EmbedderFailed:
-        return None
 
 
 def index(tx: Transaction, issue: Issue, space: str, vector: Vector | None) -> None:

@@ -7,11 +7,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from loom.access.caller import Role
 from loom.errors import Rejected
-from loom.ops.fields import Instant, microseconds_or_none
+from loom.ops.fields import EMBEDDER, TOP_K_MAX, Instant, Query, microseconds_or_none, not_blank
 from loom.ops.spec import Answer, Context, Kind, Op, OpenRequest, Prepare, Toolset, prepared_as
-from loom.planes.tracker import checking, embeds, rules, search, store, traits, writing
+from loom.planes.meaning import meaning_of
+from loom.planes.tracker import checking, rules, search, store, traits, writing
 from loom.planes.tracker.checking import Check, Checked
-from loom.planes.tracker.embeds import EMBEDDER
 from loom.planes.tracker.fields import (
     BODY_SHOWN_CHARACTERS,
     FRAMES_TOLD,
@@ -30,15 +30,6 @@ from loom.planes.tracker.fields import (
 from loom.planes.tracker.search import Quest
 from loom.planes.tracker.store import EVERY_TIME, NO_NUMBER, Filter
 from loom.planes.tracker.traits import Traits
-
-QUERY_CHARACTERS_MAX = 10_000
-TOP_K_MAX = 100
-
-
-def _not_blank(text: str) -> str:
-    if not text.strip():
-        raise ValueError("is blank; say what to look for")
-    return text.strip()
 
 
 class GetRequest(OpenRequest):
@@ -66,8 +57,7 @@ class SearchRequest(OpenRequest):
     """What tracker.search takes."""
 
     query: Annotated[
-        str,
-        AfterValidator(_not_blank),
+        Query,
         Field(description="Words, an error message, a stack trace or #number; its first 10,000 characters count."),
     ]
     top_k: Annotated[int, Field(ge=1, le=TOP_K_MAX, description="At most this many issues.")] = 10
@@ -98,7 +88,7 @@ class SearchAnswer(Answer):
 class CheckRequest(OpenRequest):
     """What tracker.duplicate_check takes."""
 
-    title: Annotated[Title, AfterValidator(_not_blank), Field(description="The new report's title.")]
+    title: Annotated[Title, AfterValidator(not_blank), Field(description="The new report's title.")]
     body: Annotated[Body, Field(description="The report, with its stack trace as it is.")] = ""
     frames: Annotated[Frames | None, Field(description=FRAMES_TOLD)] = None
     component: Annotated[Name, Field(description="The part of the program it is about.")] = ""
@@ -159,7 +149,7 @@ def get(ctx: Context, request: GetRequest) -> GetAnswer:
 
 def ready_to_search(prepare: Prepare, request: SearchRequest) -> Ready:
     """Embed the query."""
-    title, _, body = request.query[:QUERY_CHARACTERS_MAX].partition("\n")
+    title, _, body = request.query.partition("\n")
     as_of = microseconds_or_none(request.as_of)
     where = Filter(
         namespace=request.namespace,
@@ -173,9 +163,8 @@ def ready_to_search(prepare: Prepare, request: SearchRequest) -> Ready:
 
 def quest_of(prepare: Prepare, where: Filter, text: tuple[str, str], named: Traits) -> Quest:
     """What is looked for, with the vector of its text; `text` is its title and body."""
-    embedder = prepare.embedder
-    vector = embeds.vector_of(embedder, rules.embeddable(*text), prepare.limits.leg_timeout_s)
-    return Quest(where, *text, named, vector, embedder.space.fingerprint, embedder.random_cosine)
+    meaning = meaning_of(prepare, rules.embeddable(*text))
+    return Quest(where, *text, named, meaning.vector, meaning.space, meaning.random_cosine)
 
 
 def find(ctx: Context, request: SearchRequest) -> SearchAnswer:
@@ -269,6 +258,7 @@ SEARCH = Op(
     run=find,
     example={"query": "NullPointerException in Client.close", "state": "open"},
     prepare=ready_to_search,
+    may_lag=True,
 )
 
 CHECK = Op(

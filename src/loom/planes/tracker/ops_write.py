@@ -10,9 +10,9 @@ from loom.access import namespaces
 from loom.access.caller import Role
 from loom.errors import Denied, LoomError, Rejected
 from loom.ops import invalid
+from loom.ops.fields import EMBEDDER
 from loom.ops.spec import Answer, Context, Kind, Op, OpenRequest, Prepare, prepared_as
 from loom.planes.tracker import github, store, writing
-from loom.planes.tracker.embeds import EMBEDDER
 from loom.planes.tracker.fields import IssueFields, Number, reader_of
 from loom.planes.tracker.rules import Content
 from loom.planes.tracker.writing import ADDED, KIND, UNCHANGED, UPDATED, Ready
@@ -42,7 +42,9 @@ class AddAnswer(Answer):
     outcome: Annotated[
         Literal["added", "updated", "unchanged"], Field(description="What the call did; unchanged wrote nothing.")
     ]
-    frames: Annotated[list[str], Field(description="The stack frames it is compared by, as function (file).")]
+    frame_count: Annotated[
+        int, Field(description="How many stack frames it is compared by; tracker.get shows them, with its other names.")
+    ]
     degraded: Annotated[list[str] | None, DEGRADED] = None
 
 
@@ -129,7 +131,8 @@ def add(ctx: Context, request: AddRequest) -> AddAnswer:
         issue_id=written.issue.issue_id,
         number=request.number,
         outcome=cast("Literal['added', 'updated', 'unchanged']", written.outcome),
-        frames=[str(frame) for frame in written.issue.content.traits.frames],
+        # A kept answer outlives the issue, so it repeats nothing that the issue says.
+        frame_count=len(written.issue.content.traits.frames),
         degraded=[EMBEDDER] if ready.failed and written.outcome != UNCHANGED else None,
     )
 

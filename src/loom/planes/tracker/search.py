@@ -6,6 +6,8 @@ from functools import cache
 from math import log1p
 from typing import Final
 
+from loom.planes import candidates
+from loom.planes.candidates import Probe
 from loom.planes.tracker import likeness, store
 from loom.planes.tracker.likeness import Facts, Rarity, Report, Scores
 from loom.planes.tracker.rules import FRAME, MENTION, PATH, Issue, names
@@ -85,18 +87,6 @@ class Lists:
     words: Sequence[Scored]
     title_words: Sequence[Scored]
     meaning: Sequence[Scored]
-
-    def proposals(self) -> Sequence[Sequence[int]]:
-        """The ids that each index proposes."""
-        return [[one.item_id for one in found[:POOL]] for found in (self.words, self.title_words, self.meaning)]
-
-    def ids(self) -> set[int]:
-        """Everything proposed."""
-        return {item_id for ids in self.proposals() for item_id in ids}
-
-    def starved(self, seen: Collection[int]) -> bool:
-        """Whether an index had more to give, and half of what it gave may not be shown."""
-        return any(len(ids) >= POOL and sum(one in seen for one in ids) < POOL // 2 for ids in self.proposals())
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,23 +187,26 @@ def _sharing(tx: Transaction, quest: Quest, kind: str) -> list[int]:
 
 def _proposed(tx: Transaction, quest: Quest) -> tuple[Lists, set[int]]:
     """What the indexes propose, and of that and of what the names propose, what may be shown."""
-    lists = _lists(tx, quest, None)
-    seen = store.seen(tx, quest.where, sorted(lists.ids()))
-    if lists.starved(seen):
-        # What may not be shown crowds the indexes' answers: ask them again, among the rest alone.
-        lists = _lists(tx, quest, store.allowed(tx, quest.where))
-    named = {item_id for kind in (FRAME, PATH, MENTION) for item_id in _sharing(tx, quest, kind)}
-    return lists, store.seen(tx, quest.where, sorted(lists.ids() | named))
-
-
-def _lists(tx: Transaction, quest: Quest, allowed: Collection[int] | None) -> Lists:
-    its = shelf(quest.where.namespace)
+    its, vector = shelf(quest.where.namespace), quest.vector
     whole, title = tokens.query(f"{quest.title}\n{quest.body}"), tokens.query(quest.title)
-    words = tx.text.best(its, whole, SCORED, allowed)
-    title_words = words if title == whole else tx.text.best(its, title, SCORED, allowed)
-    if quest.vector is None:
-        return Lists(words, title_words, ())
-    return Lists(words, title_words, tx.vectors.best(its, quest.space, quest.vector, POOL, allowed))
+
+    def by_words(count: int, among: Collection[int] | None) -> Sequence[Scored]:
+        return tx.text.best(its, whole, count, among)
+
+    def by_title(count: int, among: Collection[int] | None) -> Sequence[Scored]:
+        return () if title == whole else tx.text.best(its, title, count, among)
+
+    def by_meaning(count: int, among: Collection[int] | None) -> Sequence[Scored]:
+        return () if vector is None else tx.vectors.best(its, quest.space, vector, count, among)
+
+    probes = [Probe(by_words, SCORED, POOL), Probe(by_title, SCORED, POOL), Probe(by_meaning, POOL, POOL)]
+    found = candidates.proposed(
+        probes, lambda ids: store.seen(tx, quest.where, sorted(ids)), lambda: store.visible(tx, quest.where)
+    )
+    words, title_words, meaning = found.lists
+    named = {item_id for kind in (FRAME, PATH, MENTION) for item_id in _sharing(tx, quest, kind)} - found.seen
+    seen = found.seen | store.seen(tx, quest.where, sorted(named))
+    return Lists(words, words if title == whole else title_words, meaning), seen
 
 
 def _relative(found: Sequence[Scored], ids: Collection[int]) -> Mapping[int, float]:

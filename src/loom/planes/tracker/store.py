@@ -1,12 +1,14 @@
 """The issues' rows: their SQL, and how a row becomes an issue."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from loom.access.caller import ReadScope
 from loom.ledger import conditions
 from loom.ledger.rules import Reader
+from loom.planes import candidates
 from loom.planes.tracker import rules
 from loom.planes.tracker.rules import Content, Issue
 from loom.storage.interface import Param, Row, Transaction
@@ -35,9 +37,23 @@ VISIBLE = (
 )
 
 SEEN = IDS + "WHERE " + VISIBLE + " AND i.item_id IN (:ids)"
-ALLOWED = IDS + "WHERE " + VISIBLE
+VISIBLE_PAGE = (
+    """
+SELECT i.item_id, i.created_at FROM tracker_issue i
+WHERE """
+    + VISIBLE
+    + """
+    AND i.created_at >= :at AND (i.created_at > :at OR i.item_id > :after)
+ORDER BY i.created_at, i.item_id LIMIT :most
+"""
+)
 BY_IDS = COLUMNS + "WHERE " + VISIBLE + " AND i.item_id IN (:ids)"
 COUNT = TOTAL + "WHERE " + VISIBLE
+
+COUNT_EVERY = """
+SELECT count(*) AS total FROM tracker_issue WHERE org = :org AND namespace = :namespace AND created_at <= :as_of
+"""
+"""What a reader of everything is shown, counted in an index without a look at the rows."""
 
 BY_NUMBERS = IDS + "WHERE " + VISIBLE + " AND i.number IN (:numbers)"
 
@@ -82,6 +98,8 @@ GROUP BY t.name
 
 EVERY_TIME = 2**62
 """A moment after every other."""
+
+EARLIEST_US = -EVERY_TIME
 
 NO_NUMBER = 0
 
@@ -192,9 +210,17 @@ def seen(tx: Transaction, where: Filter, ids: Sequence[int]) -> set[int]:
     return {cast("int", row["item_id"]) for row in tx.rows(SEEN, ids=list(ids), **where.params())} if ids else set()
 
 
-def allowed(tx: Transaction, where: Filter) -> set[int]:
-    """The ids of everything that the filter lets through."""
-    return {cast("int", row["item_id"]) for row in tx.rows(ALLOWED, **where.params())}
+def visible(tx: Transaction, where: Filter, page: int = candidates.PAGE_IDS) -> Iterator[Collection[int]]:
+    """The ids of everything that the filter lets through, in pages."""
+
+    def read(place: tuple[int, int], most: int) -> list[tuple[tuple[int, int], int | None]]:
+        at, after = place
+        rows = tx.rows(VISIBLE_PAGE, at=at, after=after, most=most, **where.params())
+        return [
+            ((cast("int", row["created_at"]), cast("int", row["item_id"])), cast("int", row["item_id"])) for row in rows
+        ]
+
+    return candidates.pages(read, (EARLIEST_US, 0), page)
 
 
 def by_ids(tx: Transaction, where: Filter, ids: Sequence[int]) -> Mapping[int, Issue]:
@@ -218,7 +244,10 @@ def for_work(tx: Transaction, ids: Sequence[int]) -> Mapping[int, Issue]:
 
 def count(tx: Transaction, where: Filter) -> int:
     """How many issues the filter lets through."""
-    row = tx.row(COUNT, **where.params())
+    if where.reader.scope is ReadScope.NAMESPACE and not (where.state or where.component or where.left_out):
+        row = tx.row(COUNT_EVERY, namespace=where.namespace, as_of=where.as_of)
+    else:
+        row = tx.row(COUNT, **where.params())
     return cast("int", row["total"]) if row else 0
 
 

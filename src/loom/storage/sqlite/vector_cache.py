@@ -23,6 +23,9 @@ Mask = NDArray[np.bool_]
 GROWTH = 1.5
 """A full matrix grows by this factor, so that single appends seldom copy it."""
 
+GROWN_ROWS_MAX = 16_384
+"""And by so many rows at most: room that nothing fills counts against the bound, and drives other matrices out."""
+
 ROOM_AT_LOAD = 1.1
 """A matrix is made with this much room for its rows: memory not yet touched costs next to nothing."""
 
@@ -79,7 +82,7 @@ class VectorMatrix:
     """The vectors of one shelf in one space. Safe for threads."""
 
     def __init__(self, dimension: int, row_count: int = 0) -> None:
-        capacity = int(row_count * ROOM_AT_LOAD)
+        capacity = min(int(row_count * ROOM_AT_LOAD), row_count + GROWN_ROWS_MAX)
         self.catching_up = threading.Lock()
         """Held by the one transaction that reads changes for this matrix."""
         self._mutex = threading.Lock()
@@ -141,7 +144,7 @@ class VectorMatrix:
         moved = np.full(self._count, -1, dtype=np.int64)
         moved[kept] = np.arange(len(kept))
         needed = len(kept) + added
-        capacity = max(CAPACITY_MIN, int(needed * GROWTH))
+        capacity = max(CAPACITY_MIN, min(int(needed * GROWTH), needed + GROWN_ROWS_MAX))
         data: Matrix = np.empty((capacity, self._dimension), dtype=np.float32)
         items: Ids = np.empty(capacity, dtype=np.int64)
         live: Mask = np.zeros(capacity, dtype=np.bool_)

@@ -87,5 +87,7 @@ class ConversationSearchFields(Identity):
     """excerpt: the part of a turn that fits best; full: the whole turn; none: no text."""
     explain: NotRequired[bool]
     """Show where each hit's rank comes from."""
+    page: NotRequired[str]
+    """next_page of an earlier answer, sent with the same question; empty to begin."""
     read_scope: NotRequired[Literal["namespace", "own_user", "own_session"]]
     """How far the read reaches: every user's conversations, this user_id's, or this session's;..."""

@@ -39,7 +39,7 @@ class Memory:
         self._run = run
 
     def delete(self, **fields: Unpack[MemoryDeleteFields]) -> DeleteAnswer:
-        """Delete a memory; it is found no more at once, and memory.restore brings it back for 14 days."""
+        """Delete a memory; it is found no more at once, and memory.restore brings it back until recoverable_until."""
         return self._run("memory.delete", DeleteAnswer, fields)
 
     def delete_version(self, **fields: Unpack[MemoryDeleteVersionFields]) -> DeleteVersionAnswer:
@@ -113,7 +113,7 @@ class AsyncMemory:
         self._run = run
 
     async def delete(self, **fields: Unpack[MemoryDeleteFields]) -> DeleteAnswer:
-        """Delete a memory; it is found no more at once, and memory.restore brings it back for 14 days."""
+        """Delete a memory; it is found no more at once, and memory.restore brings it back until recoverable_until."""
         return await self._run("memory.delete", DeleteAnswer, fields)
 
     async def delete_version(self, **fields: Unpack[MemoryDeleteVersionFields]) -> DeleteVersionAnswer:
