@@ -156,7 +156,16 @@ def changed(tx: Transaction, before: Item | None, after: Item, stamp: int) -> No
     since = ALWAYS
     if before is not None and not is_one and before.expires_at is not None and before.expires_at <= stamp // 1000:
         since = before.expires_at
-    place = after.place
+    _note(tx, after.place, stamp, since)
+
+
+def brought(tx: Transaction, item: Item, stamp: int) -> None:
+    """Ask for a build where an import brought a derived row: nothing is known here of what it was made of."""
+    if item.is_derived and item.status == LIVE:
+        _note(tx, item.place, stamp, ALWAYS)
+
+
+def _note(tx: Transaction, place: Place, stamp: int, since: int) -> None:
     tx.send(NOTE, namespace=place.namespace, user_id=place.user_id, now=stamp // 1000, since=since)
     tx.send(
         ASK,

@@ -33,7 +33,7 @@ from loom.storage.indexes import Vector
 SCHEMAS_KEPT_MAX: Final = 64
 FACTS_MAX: Final = 10_000
 VECTORS_KEPT_MAX: Final = 20_000
-"""Vectors of facts that are kept, by the hash of their text: about 30 MB. A user's next build embeds what is new."""
+"""Vectors of texts that are kept, by their hash: about 30 MB. A next build embeds what is new."""
 
 _LENGTH_MIN: Final = 1e-6
 Floats = np.ndarray[tuple[int, int], np.dtype[np.float32]]
@@ -140,16 +140,16 @@ class RulesBuilder:
                 return self._vectors[asked.key]
         parts = [part for one in asked.wanted for part in one.walk()]
         names = [" ".join(part.words) or part.name for part in parts]
-        vectors = np.stack(
-            self._embedded([*names, *(part.gist or name for part, name in zip(parts, names, strict=True))], deadline)
-        )
+        texts = [*names, *(part.gist or name for part, name in zip(parts, names, strict=True))]
+        made = self._remembered({text: text for text in texts}, deadline)
+        vectors = np.stack([made[text] for text in texts])
         both = vectors[: len(parts)] + vectors[len(parts) :]
-        made = (both / np.maximum(np.linalg.norm(both, axis=1, keepdims=True), _LENGTH_MIN)).astype(np.float32)
+        directions = (both / np.maximum(np.linalg.norm(both, axis=1, keepdims=True), _LENGTH_MIN)).astype(np.float32)
         with self._lock:
-            self._vectors[asked.key] = made
+            self._vectors[asked.key] = directions
             while len(self._vectors) > SCHEMAS_KEPT_MAX:
                 self._vectors.popitem(last=False)
-        return made
+        return directions
 
     def _remembered(self, texts: Mapping[str, str], deadline: float) -> dict[str, Vector]:
         """The vectors of texts; those of texts that were embedded lately are not made again."""
