@@ -206,6 +206,9 @@ def write(
     """Write what was built; False when what it rests on has changed so that it has to be built again.
 
     The user is held against erasures first, so that none comes between the look at what was read and the end.
+
+    Raises:
+        Raced: the namespace has no schema any more.
     """
     namespace, user_id = who
     derived.hold(tx, namespace, user_id)
@@ -214,7 +217,10 @@ def write(
     place = derived.place_of(namespace, user_id)
     now = store.user(tx, namespace, user_id)
     schema = store.latest_schema(tx, namespace)
-    if schema is None or found.look.stored is None or schema.version != found.look.stored.version:
+    if schema is None:
+        # Of a namespace that was deleted meanwhile nothing may come back, its name neither: all is undone.
+        raise Raced("the schema is gone")
+    if found.look.stored is None or schema.version != found.look.stored.version:
         return False
     exact = builder in EXACT_BUILDERS
     if now.changes != found.look.user.changes and not is_good(tx, found, made, exact=exact, last=last):
