@@ -135,8 +135,17 @@ def test_another_system_of_sizes_is_no_value() -> None:
 
 def test_a_name_that_is_asked_for_in_english_is_not_taken_in_another_spelling() -> None:
     schema: Json = {"type": "string", "description": "Town of the user, by its English name."}
-    assert value(schema, fact("town", "Zürich"), name="town") is None
+    for local in ("Zürich", "Wien", "Lives in Roma.", "Lives in Koeln now."):
+        assert value(schema, fact("town", local), name="town") is None
     assert value(schema, fact("town", "Lives in Ghent."), name="town") == "Ghent"
+
+
+def test_of_two_addresses_the_one_for_another_purpose_is_not_taken() -> None:
+    schema: Json = {"type": "string", "format": "email", "description": "Address to reach the user."}
+    both = "Reach her at ada@example.com, the billing contact is bob@example.com."
+    assert value(schema, fact("contact", both), name="contact_email") == "ada@example.com"
+    assert value(schema, fact("contact", "Billing: bob@example.com."), name="contact_email") is None
+    assert value(schema, fact("contact_email", "Billing: bob@example.com."), name="contact_email") == "bob@example.com"
 
 
 def test_the_latest_valid_time_wins_then_the_latest_writing() -> None:

@@ -137,7 +137,7 @@ class Board:
             if statement.fields and not isinstance(statement.leaf, str):
                 continue
             for reading in readings.readings(one, statement):
-                if self._possible(one, statement, reading):
+                if self._possible(one, statement, reading) and not readings.told_of_another(one, reading.clause):
                     yield place, reading, scoring.features(one, place, statement, reading, setting)
 
     def _possible(self, one: Wanted, statement: Statement, reading: Reading) -> bool:
