@@ -157,17 +157,17 @@ def test_a_profile_written_by_hand_is_never_shown_as_built(core: Core) -> None:
         assert core.call("profile.evidence", user_id="ann")["status"] == "ready"
 
 
-@pytest.mark.parametrize(
-    ("field", "change"),
-    [
-        ("agent", lambda line: line | {"agent": "claude"}),
-        ("memory_key", lambda line: with_part(line, "versions", {"memory_type": "semantic"})),
-        ("memory_type", lambda line: line | {"memory_key": "other"}),
-        ("versions", lambda line: with_part(line, "versions", {"valid_at": None})),
-        ("versions", lambda line: with_part(line, "versions", {"valid_at": "2999-01-01T00:00:00Z"})),
-        ("versions", lambda line: with_part(line, "versions", {"value": "text"})),
-    ],
-)
+OTHER_FORMS: list[tuple[str, Callable[[Line], Line]]] = [
+    ("agent", lambda line: line | {"agent": "claude"}),
+    ("memory_key", lambda line: with_part(line, "versions", {"memory_type": "semantic"})),
+    ("memory_type", lambda line: line | {"memory_key": "other"}),
+    ("versions", lambda line: with_part(line, "versions", {"valid_at": None})),
+    ("versions", lambda line: with_part(line, "versions", {"valid_at": "2999-01-01T00:00:00Z"})),
+    ("versions", lambda line: with_part(line, "versions", {"value": "text"})),
+]
+
+
+@pytest.mark.parametrize(("field", "change"), OTHER_FORMS)
 def test_a_profile_of_another_form_is_refused(core: Core, field: str, change: Callable[[Line], Line]) -> None:
     with_profile(core)
     answer = imported(core, [exported(core, ORG)[0], change(profile_line(exported(core, ORG)))], "there")

@@ -100,7 +100,9 @@ def read(tx: Transaction, who: tuple[str, str], now_us: int, room: Room, space: 
     rows = ledger_facts(tx, who, now_us, room)
     held = [item for item in rows[0] if holds(item, now_us)]
     ids = [item.item_id for item in held]
-    vectors = tx.vectors.first(Shelf(indexing.MEMORY_SHELF, who[0]), space, ids) if space else {}
+    vectors: Mapping[int, Vector] = {}
+    if space:
+        vectors = tx.vectors.first(Shelf(indexing.MEMORY_SHELF, who[0]), space, ids)
     facts = [fact_of(item, vectors.get(item.item_id)) for item in held]
     turns = [moment for item in rows[0] for moment in turns_of(item) if moment > now_us]
     versions = {item.item_id: item.head.version for item in held}
