@@ -98,7 +98,7 @@ SELECT min(first) AS first FROM (
     JOIN ledger_version v ON v.org = i.org AND v.item_id = i.item_id
     WHERE i.org = :org AND i.namespace = :namespace AND i.user_id = :user_id
         AND i.memory_type <> 'structured_profile' AND v.value IS NULL
-        AND substr(v.source_trace, 1, CAST(:trace_length AS INTEGER)) = :trace
+        AND v.source_trace LIKE :trace
 ) AS erased
 """
 
@@ -266,8 +266,8 @@ def carried(tx: Transaction, place: Place, item_id: int, versions: Sequence[Vers
         ERASED_FROM,
         namespace=place.namespace,
         user_id=place.user_id,
-        trace=DELETED_VERSION_TRACE,
-        trace_length=len(DELETED_VERSION_TRACE),
+        # An underscore stands for itself too.
+        trace=f"{DELETED_VERSION_TRACE}%",
     )
     first = None if row is None else cast("int | None", row["first"])
     built = {row["built_at"] for row in tx.rows(BUILDS, item_id=item_id)}
