@@ -98,7 +98,7 @@ SELECT min(first) AS first FROM (
     JOIN ledger_version v ON v.org = i.org AND v.item_id = i.item_id
     WHERE i.org = :org AND i.namespace = :namespace AND i.user_id = :user_id
         AND i.memory_type <> 'structured_profile' AND v.value IS NULL
-        AND v.source_trace LIKE :trace
+        AND replace(v.source_trace, CAST(:trace AS TEXT), '') <> v.source_trace
 ) AS erased
 """
 
@@ -266,8 +266,7 @@ def carried(tx: Transaction, place: Place, item_id: int, versions: Sequence[Vers
         ERASED_FROM,
         namespace=place.namespace,
         user_id=place.user_id,
-        # An underscore stands for itself too.
-        trace=f"{DELETED_VERSION_TRACE}%",
+        trace=DELETED_VERSION_TRACE,
     )
     first = None if row is None else cast("int | None", row["first"])
     built = {row["built_at"] for row in tx.rows(BUILDS, item_id=item_id)}
