@@ -69,7 +69,7 @@ LEFT_BEHIND = frozenset(
     }
 )
 """Tables that stay: work under way, kept answers, secrets, who read what, files that were not added yet; and
-what structured profiles are built with."""
+what the builds of structured profiles read."""
 
 Tables = Mapping[str, Sequence[Row]]
 Line = dict[str, Any]

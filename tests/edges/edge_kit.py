@@ -60,6 +60,9 @@ class NoVectors:
     def missing(self, shelf: Shelf, space: str, item_ids: Collection[int]) -> Sequence[int]:
         return ()
 
+    def first(self, shelf: Shelf, space: str, item_ids: Collection[int]) -> Mapping[int, Vector]:
+        return {}
+
 
 @dataclass
 class MemoryTransaction:

@@ -215,7 +215,9 @@ def insert_item(tx: Transaction, before: Item | None, item: Item) -> None:
     _put_item(tx, item)
     namespaces.touch(tx, item.place.namespace, item.head.version)
     indexing.update(tx, before, item, None)
-    derived.changed(tx, before, item, tx.stamp())
+    stamp = tx.stamp()
+    derived.changed(tx, before, item, stamp)
+    derived.brought(tx, item, stamp)
 
 
 def _left_derived(tx: Transaction, item: Item, after: Item | None, number: int | None = None) -> None:

@@ -120,3 +120,7 @@ class VectorIndex(Protocol):
     def missing(self, shelf: Shelf, space: str, item_ids: Collection[int]) -> Sequence[int]:
         """Those of `item_ids` that have no vector in `space`."""
         ...
+
+    def first(self, shelf: Shelf, space: str, item_ids: Collection[int]) -> Mapping[int, Vector]:
+        """The first vector of each named item that has one in `space`, at half precision; for a bounded number."""
+        ...

@@ -62,6 +62,7 @@ _EXACT = f"SELECT item_id, max({_COSINE}) AS score{_ON_SHELF}"
 _EXACT_END = " GROUP BY item_id ORDER BY score DESC, item_id DESC LIMIT %(k)s"
 _SCORES = f"SELECT item_id, max({_COSINE}){_ON_SHELF}{_AMONG} GROUP BY item_id"
 _HELD = f"SELECT DISTINCT item_id{_ON_SHELF}{_AMONG}"
+_FIRST = f"SELECT item_id, halfvec_send(embedding){_ON_SHELF} AND part = 0{_AMONG}"
 _INDEX_THERE = """
 SELECT 1 FROM pg_index WHERE indexrelid = to_regclass(%(name)s) AND indisvalid AND indisready
 """
@@ -157,6 +158,11 @@ class PostgresVectorIndex:
         held = {row[0] for row in rows}
         return [item_id for item_id in item_ids if item_id not in held]
 
+    def first(self, shelf: Shelf, space: str, item_ids: Collection[int]) -> Mapping[int, Vector]:
+        """The first vector of each named item that has one in `space`."""
+        rows = self._session.cells(_FIRST, {**self._on(shelf, space), "items": list(item_ids)}) if item_ids else ()
+        return {item_id: _received(sent) for item_id, sent in rows}
+
     def _near(
         self, shelf: Shelf, space: str, vector: Vector, k: int, items: list[int] | None
     ) -> Sequence[Scored] | None:
@@ -206,6 +212,15 @@ class PostgresVectorIndex:
 
 def _told(vector: NDArray[np.float32]) -> str:
     return "[" + ",".join(map(repr, vector.astype(np.float16).astype(np.float32).tolist())) + "]"
+
+
+def _received(sent: bytes) -> Vector:
+    """A vector as the server sends it: a header of two numbers, then halves, the high byte first."""
+    return np.frombuffer(sent, dtype=_SENT, offset=_SENT_HEADER_BYTES).astype(np.float32)
+
+
+_SENT = np.dtype(">f2")
+_SENT_HEADER_BYTES = 4
 
 
 def _checked(vectors: Sequence[Vector]) -> Matrix:

@@ -93,6 +93,11 @@ SELECT item_id, data FROM vector_row
 WHERE shelf_id = :shelf_id AND space_id = :space_id AND data IS NOT NULL
 AND item_id IN (SELECT value FROM json_each(:item_ids))
 """
+_FIRST = """
+SELECT item_id, data FROM vector_row
+WHERE shelf_id = :shelf_id AND space_id = :space_id AND part = 0 AND data IS NOT NULL
+AND item_id IN (SELECT value FROM json_each(:item_ids))
+"""
 _HELD = """
 SELECT DISTINCT item_id FROM vector_row
 WHERE shelf_id = :shelf_id AND space_id = :space_id AND data IS NOT NULL
@@ -187,6 +192,15 @@ class SqliteVectorIndex:
         rows = self._session.cells(_HELD, {**found.ids(), "item_ids": json.dumps(list(item_ids))})
         held = {row[0] for row in rows}
         return [item_id for item_id in item_ids if item_id not in held]
+
+    def first(self, shelf: Shelf, space: str, item_ids: Collection[int]) -> Mapping[int, Vector]:
+        """The first vector of each named item that has one in `space`."""
+        found = self._find(shelf, space)
+        if found is None or not item_ids:
+            return {}
+        rows = self._session.cells(_FIRST, {**found.ids(), "item_ids": json.dumps(list(item_ids))})
+        decoded = _decoded([data for _, data in rows], found.dimension)
+        return {item_id: vector for (item_id, _), vector in zip(rows, decoded, strict=True)}
 
     def purge_slice(self) -> bool:
         """Take out rows removed long enough ago to have piled up, for upkeep; whether there were any."""

@@ -1,4 +1,4 @@
-"""Schemas of structured profiles as lines of an export. The profiles themselves are built again."""
+"""Schemas of structured profiles as lines of an export. The profiles themselves are memories."""
 
 import json
 from collections.abc import Iterator, Mapping

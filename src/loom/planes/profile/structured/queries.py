@@ -86,6 +86,10 @@ LAST_BUILD = """
 SELECT built_at, changes, schema_version FROM derived_build
 WHERE org = :org AND item_id = :item_id ORDER BY built_at DESC LIMIT 1
 """
+MOMENTS = """
+SELECT valid_at FROM ledger_version WHERE org = :org AND item_id = :item_id AND valid_at >= :now
+UNION SELECT built_at AS valid_at FROM derived_build WHERE org = :org AND item_id = :item_id AND built_at >= :now
+"""
 PUT_SOURCE = """
 INSERT INTO derived_source (org, item_id, built_at, property, place, namespace, source_id, source_version, span_start,
     span_characters)

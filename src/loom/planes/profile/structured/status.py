@@ -116,7 +116,7 @@ class Look:
         if self.user.wanted:
             return Work.BUILD
         if item is not None and is_erased(item):
-            return Work.BUILD if self.last is None or self._differs(self.last) else Work.NOTHING
+            return Work.BUILD if self._differs_since_erased(item) else Work.NOTHING
         return Work.BUILD if self.live is None or self.moved else Work.NOTHING
 
     @property
@@ -133,6 +133,12 @@ class Look:
         if self.work is Work.NOTHING or self.user.waiting_since or self.user.building_until > self.now_us:
             return False
         return self.user.failures < FAILURES_MAX or self.user.failed_at + RETRY_AFTER_US <= self.now_us
+
+    def _differs_since_erased(self, item: Item) -> bool:
+        """Whether something changed since a row's text was taken away; of one from an import, since it came."""
+        if self.last is not None:
+            return self._differs(self.last)
+        return self.user.changes > 0 or (self.stored is not None and self.stored.version > item.head.version)
 
     def _differs(self, build: Build) -> bool:
         version = self.stored.version if self.stored else 0
