@@ -35,6 +35,17 @@ class Raced(Exception):
     """Another transaction won; nothing was kept, and the same work may be run again."""
 
 
+def only(rows: Sequence[Row]) -> Row | None:
+    """The one row of a query's, or None.
+
+    Raises:
+        AssertionError: there are several.
+    """
+    if len(rows) > 1:
+        raise AssertionError(f"one row was expected, {len(rows)} were found")
+    return rows[0] if rows else None
+
+
 class Transaction(Protocol):
     """An open transaction on one org's rows; it commits when the `with` block ends without error."""
 

@@ -9,7 +9,7 @@ from facts import BUILD_S, built, fact, value
 from loom.canonical import Json
 from loom.models.hashing import HashingEmbedder
 from loom.models.interface import EmbedderFailed
-from loom.planes.profile.structured.interface import BuildFailed, Fact
+from loom.planes.profile.structured.interface import BuildFailed
 from loom.planes.profile.structured.rules_builder import FACTS_MAX, RulesBuilder
 from loom.storage.indexes import Vector
 
@@ -233,7 +233,7 @@ def test_without_vectors_or_time_the_build_fails() -> None:
         RulesBuilder(HashingEmbedder()).build(schema, [fact("tea", "green")] * (FACTS_MAX + 1), BUILD_S)
 
 
-def test_known_vectors_are_used_and_properties_are_embedded_once() -> None:
+def test_properties_and_facts_are_embedded_once() -> None:
     class Counting(HashingEmbedder):
         texts = 0
 
@@ -244,14 +244,11 @@ def test_known_vectors_are_used_and_properties_are_embedded_once() -> None:
     embedder = Counting()
     facts = [fact("tea", "green"), fact("hat", "grey")]
 
-    def known(asked: Sequence[Fact]) -> dict[str, Vector]:
-        return {one.memory_id: HashingEmbedder().embed_query(one.memory_key, 1.0) for one in asked}
-
-    builder = RulesBuilder(embedder, known)
+    builder = RulesBuilder(embedder)
     schema: dict[str, Json] = {"type": "object", "properties": {"tea": TEA}}
     for _ in range(3):
         assert builder.build(schema, facts, BUILD_S)["tea"].value == "green"
-    assert embedder.texts == 2  # the name and the description of the one property
+    assert embedder.texts == 2 + len(facts)  # the name and the description of the one property
 
 
 def test_a_text_that_was_embedded_lately_is_not_embedded_again() -> None:

@@ -6,7 +6,7 @@ enough to be the property's (`scoring`). What is about others, unsure, wished, o
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from threading import Lock
 from time import monotonic
@@ -36,24 +36,19 @@ VECTORS_KEPT_MAX: Final = 20_000
 FACT_CHARACTERS_MAX: Final = 4_000
 _LENGTH_MIN: Final = 1e-6
 
-Vectors = Callable[[Sequence[Fact]], Mapping[str, Vector]]
-"""From facts to the vectors that are known of them, by memory id, in the embedder's space; it may leave some out."""
-
 
 class RulesBuilder:
     """Implements `interface.Builder` by rules. Safe to call from several threads.
 
     Args:
-        embedder: makes the vectors of properties, and of the facts that have none.
-        vectors: known vectors of facts; without it every fact is embedded.
+        embedder: makes the vectors of properties and of facts.
         model: the weights of `scoring`.
     """
 
     name = "rules"
 
-    def __init__(self, embedder: Embedder, vectors: Vectors | None = None, model: Model = fitted.MODEL) -> None:
+    def __init__(self, embedder: Embedder, model: Model = fitted.MODEL) -> None:
         self._embedder = embedder
-        self._vectors = vectors
         self._model = model
         self._kept: OrderedDict[tuple[str, str], np.ndarray[tuple[int, int], np.dtype[np.float32]]] = OrderedDict()
         self._lately: OrderedDict[bytes, Vector] = OrderedDict()
@@ -94,10 +89,7 @@ class RulesBuilder:
         """For each property or part, in the order of `walk`, and each statement: 1 the same, 0 and less unrelated."""
         asked = self._asked(schema, wanted, deadline)
         facts = list({one.fact.memory_id: one.fact for one in said}.values())
-        known = dict(self._vectors(facts)) if self._vectors else {}
-        dimension = self._embedder.space.dimension
-        missing = {fact.memory_id: _text(fact) for fact in facts if not _usable(known.get(fact.memory_id), dimension)}
-        known.update(self._remembered(missing, deadline))
+        known = self._remembered({fact.memory_id: _text(fact) for fact in facts}, deadline)
         rows = np.stack([known[one.fact.memory_id] for one in said])
         cosines = np.round(asked @ rows.T, 4)
         floor = self._embedder.random_cosine
@@ -150,10 +142,6 @@ class RulesBuilder:
             return self._embedder.embed_passages(texts, left_s)
         except EmbedderFailed as failure:
             raise BuildFailed("the embedder gave no vectors") from failure
-
-
-def _usable(vector: Vector | None, dimension: int) -> bool:
-    return vector is not None and vector.shape == (dimension,)
 
 
 def _text(fact: Fact) -> str:
