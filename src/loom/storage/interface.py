@@ -4,7 +4,9 @@ SQL is written once, beside the domain that needs it, in the dialect that SQLite
 and PostgreSQL share: named `:params`, upserts with RETURNING, CTEs, window
 functions. No `::` casts and no colons inside literals. Every table's keys
 begin with `org` and every statement names it. Times are integer microseconds
-UTC; JSON is text. What engines do not share stands behind `indexes` and the
+UTC; JSON is text. `ORDER BY +id` sorts what other columns found: an engine that
+knows nothing of a young table would walk all ids of the org, to be spared the
+sorting. What engines do not share stands behind `indexes` and the
 verbs `lock` and `stamp`. A parameter that is a list stands in `IN (:name)`
 alone; the engine binds it whole, however long it is.
 """
