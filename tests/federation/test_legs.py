@@ -21,9 +21,6 @@ FOUND: dict[str, list[Json]] = {
     "dev": [{"uri": "notes", "similarity": 0.4}],
     CODE_ORG: [{"uri": "readme", "similarity": 0.9}],
 }
-    "dev": [{"uri": "notes", "similarity": 0.4}],
-    CODE_ORG: [{"uri": "readme", "similarity": 0.9}],
-}
 
 
 @pytest.fixture
