@@ -34,6 +34,7 @@ from loom.models.hashing import HashingEmbedder
 from loom.models.interface import Embedder
 from loom.models.onnx import OnnxEmbedder
 from loom.models.openai_style import Endpoint, OpenAiStyle
+from loom.models.reranker import OnnxReranker, installed_reranker
 from loom.models.writer import Writer
 from loom.ops.dispatch import Dispatcher
 from loom.ops.ratelimit import PerMinute, RateLimit, SharedPerMinute
@@ -127,6 +128,8 @@ class App:
         self.worker.stop()
         self.pool.shutdown(wait=True, cancel_futures=True)
         self.embedder.close()
+        if self.dispatcher.reranker is not None:
+            self.dispatcher.reranker.close()
         try:
             self.database.close()
         except StoreError as error:
@@ -206,6 +209,20 @@ def embedder(settings: Settings) -> Embedder:
         raise StoreError(str(error)) from error
 
 
+def reranker(settings: Settings) -> OnnxReranker | None:
+    """The reranker that comes with the built-in embedder; not loaded before a search asks for it.
+
+    Without its files `quality` ranks as `balanced` does, so they are not demanded.
+    """
+    if settings.embedder != "builtin":
+        return None
+    try:
+        return OnnxReranker(installed_reranker())
+    except sources.SourceUnusable as error:
+        log.warning("%s", error)
+        return None
+
+
 def writer(settings: Settings) -> Writer | None:
     """The language model that the settings name, not called yet; None when they name none.
 
@@ -240,7 +257,7 @@ def build(settings: Settings) -> App:
         StoreError: the store or the model's files cannot be used.
     """
     language_model = writer(settings)
-    store, model = database(settings), embedder(settings)
+    store, model, reader = database(settings), embedder(settings), reranker(settings)
     bench = Bench(store, model, clock_us, settings.tombstone_days, language_model)
     late = LateQueue(bench, {name: handler for part in (*PLANES, system) for name, handler in part.LATE.items()})
     sweeps = [sweep for part in (*PLANES, system) for sweep in part.SWEEPS]
@@ -264,6 +281,7 @@ def build(settings: Settings) -> App:
         pool=pool,
         limits=limits(settings),
         wake=store.share_wakes(worker.wake),
+        reranker=reader,
     )
     authenticator = Authenticator(
         store,

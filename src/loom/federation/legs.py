@@ -95,7 +95,8 @@ def _questions(leg: Leg, question: Question) -> Iterator[tuple[str, Question]]:
 
 def _timed(prepare: Prepare, org: str, leg: Leg, question: Question) -> Timed:
     start_s = time.perf_counter()
-    section = read(prepare, org, lambda tx: leg.ask(tx, question))
+    refined = leg.refined(prepare, question)
+    section = read(prepare, org, lambda tx: leg.ask(tx, refined))
     return Timed(section, (time.perf_counter() - start_s) * 1000)
 
 
