@@ -246,6 +246,7 @@ def ops(cargos: Sequence[AnyCargo] = ()) -> tuple[AnyOp, ...]:
             run=transfer.export,
             prepare=transfer.other_orgs,
             example={"limit": 100},
+            raises=(Denied,),
             toolsets=frozenset(),
         ),
         Op(
@@ -268,6 +269,7 @@ def ops(cargos: Sequence[AnyCargo] = ()) -> tuple[AnyOp, ...]:
                     }
                 ]
             },
+            raises=(Denied,),
             toolsets=frozenset(),
         ),
     )
