@@ -40,7 +40,7 @@ COUNT = """
 SELECT count(*) AS total FROM code_repository WHERE org = :org AND (:every = 1 OR namespace IN (:namespaces))
 """
 
-SYMBOL_IDS = "SELECT item_id FROM code_symbol WHERE org = :org AND file_id = :file_id ORDER BY item_id"
+SYMBOL_IDS = "SELECT item_id FROM code_symbol WHERE org = :org AND file_id = :file_id ORDER BY +item_id"
 
 FILES_HERE = """
 SELECT path, file_id, digest FROM code_file WHERE org = :org AND namespace = :namespace AND path IN (:paths)

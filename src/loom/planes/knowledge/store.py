@@ -98,7 +98,7 @@ EMBEDDED = "UPDATE knowledge_chunk SET space = :space WHERE org = :org AND chunk
 
 GONE = """
 SELECT chunk_id, namespace FROM knowledge_chunk
-WHERE org = :org AND document_id = :document_id AND revision <> :revision ORDER BY chunk_id LIMIT :most
+WHERE org = :org AND document_id = :document_id AND revision <> :revision ORDER BY +chunk_id LIMIT :most
 """
 DROP_CHUNKS = "DELETE FROM knowledge_chunk WHERE org = :org AND chunk_id IN (:ids)"
 BLANK_CHUNKS = """

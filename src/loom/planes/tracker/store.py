@@ -95,9 +95,11 @@ PURGE_TRAITS = "DELETE FROM tracker_trait WHERE org = :org AND namespace = :name
 PURGE = "DELETE FROM tracker_issue WHERE org = :org AND namespace = :namespace"
 
 SHARING = """
-SELECT t.item_id, count(*) AS shared FROM tracker_trait t
-WHERE t.org = :org AND t.namespace = :namespace AND t.kind = :kind AND t.name IN (:names)
-GROUP BY t.item_id ORDER BY count(*) DESC, t.item_id DESC LIMIT :most
+SELECT item_id, count(*) AS shared FROM (
+    SELECT +t.item_id AS item_id FROM tracker_trait t
+    WHERE t.org = :org AND t.namespace = :namespace AND t.kind = :kind AND t.name IN (:names)
+) AS found
+GROUP BY item_id ORDER BY count(*) DESC, item_id DESC LIMIT :most
 """
 
 COMMON = """

@@ -13,15 +13,9 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from loom.storage.indexes import Scored, Shelf, Vector
+from loom.storage.indexes import Scored, Shelf, Vector, stacked
 from loom.storage.postgres import dialect, lexemes
 from loom.storage.postgres.connection import Session
-
-UNIT_TOLERANCE = 1e-2
-"""How far a vector's length may be from 1."""
-
-PARTS_MAX = 10_000
-"""Vectors of one item."""
 
 INDEXED_FROM_ROWS = 10_000
 """A shelf of more rows gets an index of its own."""
@@ -75,8 +69,6 @@ SELECT item_id, -distance FROM (
 ) AS near
 """
 
-Matrix = NDArray[np.float32]
-
 
 class Spaces:
     """Remembers the dimension of each org's spaces, which never changes. Safe for threads."""
@@ -110,7 +102,7 @@ class PostgresVectorIndex:
     def put(self, shelf: Shelf, item_id: int, space: str, vectors: Sequence[Vector]) -> None:
         """Keep `vectors` of `space` under `item_id`, replacing what was there in that space."""
         self._session.need_write("the vector index")
-        checked = _checked(vectors)
+        checked = stacked(vectors)
         dimension = self._dimension(space)
         if dimension is None:
             self._made.add(space)
@@ -221,18 +213,3 @@ def _received(sent: bytes) -> Vector:
 
 _SENT = np.dtype(">f2")
 _SENT_HEADER_BYTES = 4
-
-
-def _checked(vectors: Sequence[Vector]) -> Matrix:
-    if not 1 <= len(vectors) <= PARTS_MAX:
-        raise ValueError(f"an item has 1 to {PARTS_MAX} vectors, not {len(vectors)}")
-    for vector in vectors:
-        if vector.ndim != 1 or vector.dtype != np.float32 or len(vector) == 0:
-            raise ValueError(f"a vector is one line of float32, not {vector.shape} of {vector.dtype}")
-        if len(vector) != len(vectors[0]):
-            raise ValueError("the vectors of one item differ in length")
-    matrix = np.stack(vectors)
-    # A length that is not finite fails this comparison too.
-    if not np.all(np.abs(np.linalg.norm(matrix, axis=1) - 1.0) <= UNIT_TOLERANCE):
-        raise ValueError("a vector is not finite or not of unit length")
-    return matrix

@@ -174,11 +174,14 @@ def facts(tx: Transaction, namespace: str, user_id: str, now_us: int, most: int)
     ]
 
 
-def users(tx: Transaction, namespace: str, after: str, most: int, only: Sequence[str] | None = None) -> list[str]:
-    """Users of the namespace who have facts, in the engine's order of names; `only` these, or None for all."""
-    every, named = int(only is None), list(only or ("",))
-    rows = tx.rows(queries.USERS, namespace=namespace, after=after, most=most, every=every, users=named)
-    return [cast("str", row["user_id"]) for row in rows]
+def users(tx: Transaction, namespace: str, after: str, most: int) -> list[str]:
+    """Users of the namespace who have facts, in the engine's order of names; those after a name."""
+    return [cast("str", row["user_id"]) for row in tx.rows(queries.USERS, namespace=namespace, after=after, most=most)]
+
+
+def has_facts(tx: Transaction, namespace: str, user_id: str) -> bool:
+    """Whether `users` names this user."""
+    return tx.row(queries.ANY_FACT, namespace=namespace, user_id=user_id) is not None
 
 
 def put_build(tx: Transaction, item: Item, build: Build, sources: Sequence[Mapping[str, str | int]]) -> None:
