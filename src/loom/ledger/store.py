@@ -6,7 +6,7 @@ from typing import cast
 
 from loom.errors import AmbiguousKey, NotFound
 from loom.ledger.conditions import DELETED_VERSION_PARAMS, IS_LIVE, NOT_DELETED_VERSION, REACHED, reach_params
-from loom.ledger.rules import Attributes, Item, Place, Reader, Version, visible
+from loom.ledger.rules import Attributes, Item, Place, Reader, Version, sees
 from loom.storage.interface import Param, Row, Transaction
 
 WRITERS_MAX = 50
@@ -127,7 +127,7 @@ def for_read(tx: Transaction, place: Place, memory_key: str, reader: Reader, now
     for no user sees rows of no user, then, where the scope allows, anybody's.
     """
     own = exact(tx, place, memory_key)
-    if own is not None and own.is_live(now_us) and visible(own.place.user_id, own.head.session_id, reader):
+    if own is not None and own.is_live(now_us) and sees(reader, own):
         return own
     return next(iter(seen(tx, place, memory_key, reader, now_us)), None)
 

@@ -160,7 +160,7 @@ def delete_version(ctx: Context, request: DeleteVersionRequest) -> DeleteVersion
     )
     ledger.check_reach(item, reader)
     found = store.version(ctx.tx, item.item_id, number)
-    if found is not None and not ledger.visible(item.place.user_id, found.session_id, reader):
+    if found is not None and not ledger.sees(reader, item, found):
         found = None
     older = store.older_with_value(ctx.tx, item.item_id, number)
     rules.check_version_deletable(item, found, older)

@@ -8,7 +8,7 @@ from loom.access.caller import ReadScope
 from loom.canonical import Json
 from loom.ledger import store
 from loom.ledger.indexing import PROFILE_SHELF
-from loom.ledger.rules import Item, visible
+from loom.ledger.rules import Item, sees
 from loom.ops.spec import Context, Request
 from loom.planes.leg import Leg, Question, Section
 from loom.planes.profile import activity, rules
@@ -109,7 +109,7 @@ def is_shown(item: Item, question: Question) -> bool:
     return (
         is_served(item, question.now_us)
         and item.place.namespace in question.namespaces
-        and visible(item.place.user_id, item.head.session_id, question.reader)
+        and sees(question.reader, item)
     )
 
 

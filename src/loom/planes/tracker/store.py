@@ -28,7 +28,7 @@ SELECT count(*) AS total FROM tracker_issue i
 """
 
 VISIBLE = (
-    conditions.REACHED
+    conditions.reached("i")
     + """
     AND i.org = :org AND i.namespace = :namespace AND i.created_at <= :as_of
     AND (:any_state = 1 OR i.state = :state) AND (:any_component = 1 OR i.component = :component)
