@@ -242,6 +242,8 @@ class Deleting:
     def delete(self, ctx: Context, request: DeleteRequest) -> DeleteAnswer:
         """Remove the namespace and all that is in it, for good."""
         _check_reach(ctx.caller, request.name)
+        if not ctx.caller.reaches_everybody:
+            raise Denied("name: this token does not reach every user's, agent's and session's rows in it", field="name")
         if request.confirm != request.name:
             raise Rejected("confirm: repeat the name to delete the namespace with all that is in it", field="confirm")
         if not namespaces.delete(ctx.tx, request.name):
