@@ -1,8 +1,8 @@
 """namespace.create, .list, .update and .delete: the named parts of an org."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -30,6 +30,15 @@ from loom.planes.profile import activity
 from loom.storage.interface import Transaction
 
 DESCRIPTION_LENGTH_MAX = 4096
+
+TOLD_AGAIN: Final[Mapping[str, tuple[str, ...]]] = {
+    "knowledge.add": ("title", "tags"),
+    "conversation.append": ("title",),
+    "memory.lock": ("lock_reason",),
+    "memory.pin": ("lock_reason",),
+    "memory.touch": ("lock_reason",),
+}
+"""What answers repeat of texts that were sent, which goes with what it was about."""
 
 Purge = Callable[[Transaction, str], int]
 """Removes what a plane keeps in a namespace, with its indexes; how many items went."""
@@ -250,8 +259,8 @@ class Deleting:
             raise _missing()
         items = writes.purge_namespace(ctx.tx, request.name)
         activity.forget_namespace(ctx.tx, request.name)
-        for op in ("knowledge.add", "conversation.append"):
-            idempotency.forget_text(ctx.tx, op, {"namespace": request.name})
+        for op, fields in TOLD_AGAIN.items():
+            idempotency.forget_text(ctx.tx, op, {"namespace": request.name}, *fields)
         for op in ("namespace.create", "namespace.update"):
             idempotency.forget_text(ctx.tx, op, {"name": request.name}, "description")
         items += sum(purge(ctx.tx, request.name) for purge in self.purges)

@@ -107,9 +107,7 @@ def allowed(tx: Transaction, question: Question, namespace: str) -> Collection[i
 def is_shown(item: Item, question: Question) -> bool:
     """The row's own word on whether the reader may see it; an index knows ids alone."""
     return (
-        is_served(item, question.now_us)
-        and item.place.namespace in question.namespaces
-        and sees(question.reader, item)
+        is_served(item, question.now_us) and item.place.namespace in question.namespaces and sees(question.reader, item)
     )
 
 
