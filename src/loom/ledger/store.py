@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import cast
 
+from loom.access import namespaces
 from loom.errors import AmbiguousKey, NotFound
 from loom.ledger.conditions import DELETED_VERSION_PARAMS, IS_LIVE, NOT_DELETED_VERSION, REACHED, reach_params
 from loom.ledger.rules import Attributes, Item, Place, Reader, Version, sees
@@ -109,6 +110,7 @@ BEFORE_ALL = (1 << 63) - 1
 
 def lock(tx: Transaction, place: Place, memory_key: str) -> None:
     """Hold the key against every other writer until the transaction ends; taken before the item is read."""
+    namespaces.enter(tx, place.namespace)
     tx.lock("ledger", place.namespace, place.agent, place.user_id, memory_key)
     tx.stamp_soon()
 

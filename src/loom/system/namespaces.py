@@ -255,6 +255,7 @@ class Deleting:
             raise Denied("name: this token does not reach every user's, agent's and session's rows in it", field="name")
         if request.confirm != request.name:
             raise Rejected("confirm: repeat the name to delete the namespace with all that is in it", field="confirm")
+        namespaces.close(ctx.tx, request.name)
         if not namespaces.delete(ctx.tx, request.name):
             raise _missing()
         items = writes.purge_namespace(ctx.tx, request.name)

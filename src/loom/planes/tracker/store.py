@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from loom.access import namespaces
 from loom.access.caller import ReadScope
 from loom.ledger import conditions
 from loom.ledger.rules import Reader
@@ -140,6 +141,7 @@ class Filter:
 
 def lock(tx: Transaction, namespace: str, number: int) -> None:
     """Keep others from writing the issue until the transaction ends."""
+    namespaces.enter(tx, namespace)
     tx.lock("tracker", namespace, str(number))
 
 
