@@ -11,7 +11,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/pytest -n $(WORKERS) --dist worksteal
 SOURCES := src tests benchmarks docs .ci
 
-.PHONY: run check static quick test slow clients wheel bench-quality bench-profiles bench-speed docs clean
+.PHONY: run check static quick test slow clients browser wheel bench-quality bench-profiles bench-speed docs clean
 
 run: .venv/.runs
 	$(BIN)/loom serve
@@ -25,17 +25,21 @@ static: .venv/.checks
 	$(BIN)/lint-imports
 
 quick: .venv/.checks
-	$(PYTEST) -m "not slow and not clients"
+	$(PYTEST) -m "not slow and not clients and not browser"
 
-test: check slow clients wheel
+test: check slow clients browser wheel
 
 slow: .venv/.checks
-	CONTRACT=$(abspath $(CONTRACT)) $(PYTEST) -m "slow and not clients"
+	CONTRACT=$(abspath $(CONTRACT)) $(PYTEST) -m "slow and not clients and not browser"
 
 clients: .venv/.checks
 	$(BIN)/python tests/mcp_clients/setup.py
 	$(BIN)/python tests/language_model/setup.py
 	$(BIN)/pytest -m clients
+
+browser: .venv/.checks
+	$(BIN)/python tests/browser/needed.py
+	$(BIN)/pytest -m browser
 
 wheel: .venv/.checks
 	$(BIN)/python .ci/wheel.py --contract $(abspath $(CONTRACT))
@@ -55,7 +59,7 @@ docs: .venv/.checks
 	$(BIN)/python docs/generate.py
 
 clean:
-	rm -rf .venv .venvs build dist src/*.egg-info
+	rm -rf .venv .venvs .browser build dist src/*.egg-info
 	rm -rf .pytest_cache .ruff_cache .hypothesis .import_linter_cache .schemathesis
 
 # The stamps say that an install is done for this pyproject.toml.

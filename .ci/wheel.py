@@ -101,14 +101,20 @@ def announced(process: "subprocess.Popen[str]") -> str:
 
 
 def goes_round(url: str) -> None:
-    """A memory is written and found."""
+    """A memory is written, found, and shown by the dashboard with its files."""
     with httpx.Client(base_url=url, timeout=60) as http:
         http.get("/readyz").raise_for_status()
         body = {"memory_key": "team/tea", "value": "We drink green tea at four."}
         http.post("/v1/memory.set", json=body).raise_for_status()
         found = http.post("/v1/search.query", json={"query": "when is tea?"}).raise_for_status().json()
+        page = http.get("/memories", headers={"accept": "text/html"}).raise_for_status().text
+        files = re.findall(r'(?:href|src)="(/static/[^"]+)"', page)
+        for file in files:
+            http.get(file).raise_for_status()
     if "team/tea" not in str(found):
         raise SystemExit("the memory that was written is not found")
+    if "team/tea" not in page or not files:
+        raise SystemExit("the dashboard does not show the memory that was written")
 
 
 def run_contract(contract: Path, url: str, folder: Path) -> None:

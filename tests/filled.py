@@ -65,6 +65,7 @@ LEFT_BEHIND = frozenset(
             "memory_extraction",
         ),
         *("derived_watch", "derived_user", "derived_build", "derived_source"),
+        *("sign_in_code", "sign_in_session"),
     }
 )
 """Tables that stay: work under way, kept answers, secrets, who read what, files that were not added yet; and

@@ -13,8 +13,10 @@ from starlette.types import ASGIApp
 
 from loom import __version__, federation, system
 from loom.access.caller import Install
+from loom.access.sessions import Sessions
 from loom.access.tokens import Authenticator
 from loom.config import Settings, git_environment, is_loopback
+from loom.edges.dashboard import Dashboard, dashboard_routes
 from loom.edges.http.app import Http, http_app
 from loom.edges.http.hosts import Hosts
 from loom.edges.http.lifecycle import Lifecycle
@@ -32,6 +34,7 @@ from loom.models.hashing import HashingEmbedder
 from loom.models.interface import Embedder
 from loom.models.onnx import OnnxEmbedder
 from loom.models.openai_style import Endpoint, OpenAiStyle
+from loom.models.reranker import OnnxReranker, installed_reranker
 from loom.models.writer import Writer
 from loom.ops.dispatch import Dispatcher
 from loom.ops.ratelimit import PerMinute, RateLimit, SharedPerMinute
@@ -125,6 +128,8 @@ class App:
         self.worker.stop()
         self.pool.shutdown(wait=True, cancel_futures=True)
         self.embedder.close()
+        if self.dispatcher.reranker is not None:
+            self.dispatcher.reranker.close()
         try:
             self.database.close()
         except StoreError as error:
@@ -204,6 +209,20 @@ def embedder(settings: Settings) -> Embedder:
         raise StoreError(str(error)) from error
 
 
+def reranker(settings: Settings) -> OnnxReranker | None:
+    """The reranker that comes with the built-in embedder; not loaded before a search asks for it.
+
+    Without its files `quality` ranks as `balanced` does, so they are not demanded.
+    """
+    if settings.embedder != "builtin":
+        return None
+    try:
+        return OnnxReranker(installed_reranker())
+    except sources.SourceUnusable as error:
+        log.warning("%s", error)
+        return None
+
+
 def writer(settings: Settings) -> Writer | None:
     """The language model that the settings name, not called yet; None when they name none.
 
@@ -238,7 +257,7 @@ def build(settings: Settings) -> App:
         StoreError: the store or the model's files cannot be used.
     """
     language_model = writer(settings)
-    store, model = database(settings), embedder(settings)
+    store, model, reader = database(settings), embedder(settings), reranker(settings)
     bench = Bench(store, model, clock_us, settings.tombstone_days, language_model)
     late = LateQueue(bench, {name: handler for part in (*PLANES, system) for name, handler in part.LATE.items()})
     sweeps = [sweep for part in (*PLANES, system) for sweep in part.SWEEPS]
@@ -262,6 +281,7 @@ def build(settings: Settings) -> App:
         pool=pool,
         limits=limits(settings),
         wake=store.share_wakes(worker.wake),
+        reranker=reader,
     )
     authenticator = Authenticator(
         store,
@@ -331,6 +351,15 @@ def _asgi(
     mcp = McpEndpoint(
         mcp_server(tools, __version__), authenticator.authenticate, workers, lifecycle, settings.body_bytes_max
     )
+    dashboard = Dashboard(
+        call=dispatcher.call,
+        sessions=Sessions(dispatcher.database, authenticator, clock_us),
+        workers=workers,
+        lifecycle=lifecycle,
+        version=__version__,
+        namespace=settings.namespace,
+        body_length_max=settings.body_bytes_max,
+    )
     return http_app(
         Http(
             registry=dispatcher.registry,
@@ -344,6 +373,8 @@ def _asgi(
             workers=workers,
             lifecycle=lifecycle,
             body_length_max=settings.body_bytes_max,
+            pages=dashboard_routes(dashboard),
+            missing=dashboard.missing,
         )
     )
 

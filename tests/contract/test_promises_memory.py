@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fakes import Core
-from loom.access.caller import Caller, Role
+from loom.access.caller import LOCAL, Caller, Role, Transport
 from loom.canonical import Json
 from loom.errors import Rejected, ShaMismatch
 from loom.ops.spec import AnyOp
@@ -134,7 +134,7 @@ def test_three_operations_are_profile_reads_and_a_search_without_sections_is_non
     core.call("profile.structured", agent="two")
     core.call("search.query", agent="three", query="tea")
     core.call("search.query", agent="four", query="zzz")
-    core.call("profile.render", agent="loom-dashboard")
+    core.dispatcher.call("profile.render", LOCAL, Transport(unnoticed=True), {"agent": "dashboard"})
     entries = core.call("profile.activity")["entries"]
     assert {(entry["agent"], entry["last_op"], entry["read_count"]) for entry in entries} == {
         ("one", "profile.render", 1),

@@ -1,5 +1,6 @@
 """Fusion, recipes, calibration and explanation."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import get_args
 
@@ -7,12 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loom.retrieval.calibrate import Calibrated, Evidence, calibrated, confidence, coverage, evidence, nearness
+from loom.retrieval.calibrate import (
+    Calibrated,
+    Evidence,
+    calibrated,
+    confidence,
+    coverage,
+    evidence,
+    nearness,
+    standing,
+)
 from loom.retrieval.dates import INTERVALS_MAX, Interval, intervals, time_scores
 from loom.retrieval.explain import explained
-from loom.retrieval.fuse import MEANING, TIME, WORDS, fuse
+from loom.retrieval.fuse import MEANING, READING, TIME, WORDS, fuse
 from loom.retrieval.recipes import RECIPES, RecipeName
-from loom.retrieval.tokens import query
+from loom.retrieval.tokens import document, query
 from loom.storage.indexes import Scored
 
 HALVES = {WORDS: 0.5, MEANING: 0.5}
@@ -75,7 +85,7 @@ def test_every_recipe_weighs_known_legs() -> None:
     assert set(RECIPES) == set(get_args(RecipeName))
     for name, recipe in RECIPES.items():
         assert recipe.name == (name or "balanced")
-        assert set(recipe.weights) <= {WORDS, MEANING, TIME}
+        assert set(recipe.weights) <= {WORDS, MEANING, TIME, READING}
         assert recipe.candidates_max >= 10
     assert RECIPES["verbatim"].phrases_first
     assert RECIPES["verbatim"].weights[WORDS] > RECIPES["verbatim"].weights[MEANING]
@@ -153,29 +163,59 @@ def test_items_inside_an_interval_come_first_and_far_ones_not_at_all() -> None:
     assert 0.0 < ranking[1].score < 0.5
 
 
+def judged(question: str, *texts: tuple[str, float | None]) -> list[Calibrated]:
+    """What each text is worth, of a store of these texts with these cosines."""
+    asked = query(question)
+    stems = [frozenset(document(text).stems) for text, _ in texts]
+    words = [Scored(place, coverage(asked, held)) for place, held in enumerate(stems) if coverage(asked, held)]
+    meaning = [Scored(place, cosine) for place, (_, cosine) in enumerate(texts) if cosine is not None]
+    legs = {WORDS: words, MEANING: meaning} if meaning else {WORDS: words}
+    order = fuse(legs, HALVES, {WORDS: 0.0, MEANING: 0.69})
+    among = standing(order)
+    return [calibrated(evidence(asked, stems[one.item_id], one, among, 0.69)) for one in order]
+
+
 def test_a_hit_that_says_what_was_asked_is_never_flagged() -> None:
     for cosine in (0.55, 0.7, 0.95, None):
-        facts = evidence(query("green tea"), "Ana likes green tea", cosine, 0.69)
-        assert facts.coverage == 1.0
-        assert not calibrated(facts).below_threshold
+        assert not judged("green tea", ("Ana likes green tea", cosine))[0].below_threshold
 
 
-def test_a_near_hit_without_a_shared_word_is_kept_and_a_far_one_flagged() -> None:
-    near = calibrated(evidence(query("favourite colour"), "favorite_color: blue", 0.82, 0.69))
-    far = calibrated(evidence(query("capital of France"), "We ship on Fridays", 0.45, 0.69))
+def test_the_one_right_memory_of_a_small_store_is_believed_and_an_unrelated_one_is_not() -> None:
+    right = judged(
+        "Which database do we use?",
+        ("We use Postgres as our database", 0.82),
+        ("We ship on Fridays", 0.55),
+        ("Ana is on leave until May", 0.5),
+    )
+    assert right[0].probability > 0.5
+    assert not right[0].doubtful
+    alone = judged("Which database do we use?", ("The database that we use is Postgres", 0.8))
+    assert alone[0].probability > 0.5
+    for store in ([("We ship on Fridays", 0.45)], [("We ship on Fridays", 0.45), ("Ana is on leave", 0.43)]):
+        assert all(one.doubtful for one in judged("capital of France", *store))
+
+
+def test_a_hit_far_behind_in_a_small_store_is_flagged() -> None:
+    near, *others = judged(
+        "favourite colour",
+        ("favorite_color: blue", 0.82),
+        *[(f"We ship on day {day} of the month", 0.45 + day / 1000) for day in range(9)],
+    )
     assert not near.below_threshold
-    assert far.below_threshold
-    assert far.doubtful
-    assert near.probability > far.probability
+    assert all(one.below_threshold for one in others)
 
 
 @given(st.one_of(st.none(), st.floats(-3, 1)), st.floats(0, 1), st.floats(0, 0.5), st.floats(0, 0.5))
 def test_more_evidence_is_never_less_probable(near: float | None, covered: float, more: float, nearer: float) -> None:
-    low = calibrated(Evidence(near, covered))
-    assert 0.0 < low.probability < 1.0
-    assert calibrated(Evidence(None if near is None else near + nearer, covered)).probability >= low.probability
-    if near is None or near <= 1.0:
-        assert calibrated(Evidence(near, min(1.0, covered + more))).probability >= low.probability - 1e-12
+    for count in (1, 3, 40, 100_000):
+        low = Evidence(near, covered, lead=0.1, words=0.5, words_lead=-0.1, candidates=count)
+        least = calibrated(low).probability
+        assert 0.0 < least < 1.0
+        if near is not None:  # a nearer hit is further ahead of the others by as much
+            assert calibrated(replace(low, nearness=near + nearer, lead=0.1 + nearer)).probability >= least - 1e-12
+        assert calibrated(replace(low, words=0.5 + more, words_lead=more - 0.1)).probability >= least - 1e-12
+        if near is None:
+            assert calibrated(replace(low, coverage=min(1.0, covered + more))).probability >= least - 1e-12
 
 
 def test_nearness_and_coverage() -> None:

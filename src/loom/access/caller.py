@@ -87,6 +87,7 @@ class Transport:
         project: the code namespace of the project the client works in, or None.
         idempotency_key: the key sent with a write, or None.
         request_id: names this call in logs and answers.
+        unnoticed: whether a read of the profile is no news. The dashboard's are; no caller can send this.
     """
 
     agent: str | None = None
@@ -94,6 +95,7 @@ class Transport:
     project: str | None = None
     idempotency_key: str | None = None
     request_id: str = "-"
+    unnoticed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

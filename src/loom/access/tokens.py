@@ -164,6 +164,26 @@ class Authenticator:
         token = None if row is None else _token(row)
         if token is None or not hmac.compare_digest(token.secret_sha256, _sha256(parts[2])):
             raise Unauthenticated("Authorization: the token is unknown; ask an admin for another")
+        return self._good(token)
+
+    def standing(self, token_id: str) -> Caller:
+        """Whom a token stands for that was shown before, by its id.
+
+        Raises:
+            Unauthenticated: it is no good any more.
+            Unavailable: the store cannot say.
+        """
+        try:
+            with self._database.transaction(SYSTEM_ORG, write=False) as tx:
+                token = find(tx, token_id)
+        except StoreError as error:
+            raise Unavailable(str(error), retry_after_s=1) from error
+        if token is None:
+            raise Unauthenticated("Authorization: the token is unknown; ask an admin for another")
+        return self._good(token)
+
+    def _good(self, token: Token) -> Caller:
+        """The token's caller, while it is neither revoked nor over; its use is noted."""
         now_us = self._clock_us()
         if token.revoked_at is not None:
             raise Unauthenticated("Authorization: the token was revoked; ask an admin for another")

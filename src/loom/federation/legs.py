@@ -82,7 +82,8 @@ def ask(prepare: Prepare, legs: Sequence[Leg], question: Question, until_s: floa
 
 def _timed(prepare: Prepare, org: str, leg: Leg, question: Question) -> Timed:
     start_s = time.perf_counter()
-    section = read(prepare, org, lambda tx: leg.ask(tx, question))
+    refined = leg.refined(prepare, question)
+    section = read(prepare, org, lambda tx: leg.ask(tx, refined))
     scope = question.scope
     if leg.scoped and scope is not None and scope.org != org:
         elsewhere = replace(question, org=scope.org, namespaces=(scope.namespace,))

@@ -141,6 +141,7 @@ class Federation:
             now_us=prepare.now_us,
             org=request.org,
             scope=scope,
+            until_s=until_s,
         )
         if request.page and not any(leg.name == "memory" for leg in self.legs):
             raise Rejected("page: there is no such page; use memory.next_page of an earlier answer", field="page")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from loom.jobs import outbox
 from loom.ledger.rules import LIVE, NORMAL, Item
-from loom.retrieval import tokens, values
+from loom.retrieval import dates, tokens, values
 from loom.storage.indexes import Shelf, Vector
 from loom.storage.interface import Transaction
 
@@ -45,6 +45,12 @@ def text_of(item: Item) -> str:
     return values.searchable(item.memory_key, json.loads(item.head.value_text or '""'), item.head.attributes.tags)
 
 
+def words_of(item: Item) -> str:
+    """What the word index holds of the item: its text, and the day from which its claim holds."""
+    valid_at = item.head.attributes.valid_at
+    return text_of(item) if valid_at is None else f"{text_of(item)}\n{dates.day_words(valid_at)}"
+
+
 def update(tx: Transaction, before: Item | None, after: Item, embedded: Embedded | None) -> None:
     """Bring both indexes from what `before` left there to what `after` needs.
 
@@ -56,7 +62,7 @@ def update(tx: Transaction, before: Item | None, after: Item, embedded: Embedded
     if not indexed(after):
         return
     shelf = shelf_of(after)
-    tx.text.put(shelf, after.item_id, tokens.document(text_of(after)))
+    tx.text.put(shelf, after.item_id, tokens.document(words_of(after)))
     if embedded is not None:
         tx.vectors.put(shelf, after.item_id, embedded.space, embedded.vectors)
         return

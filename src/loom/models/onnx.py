@@ -31,12 +31,16 @@ TEXT_CHARACTERS_MAX: Final = 16_384
 """More than any model's tokens hold; it bounds the tokeniser's time."""
 
 
-class _Session(Protocol):
+class Session(Protocol):
     """The part of an inference session that is used here."""
 
-    def get_inputs(self) -> Sequence["_Input"]: ...
+    def get_inputs(self) -> Sequence["_Input"]:
+        """What the model takes."""
+        ...
 
-    def run(self, output_names: None, input_feed: Mapping[str, NDArray[np.int64]]) -> Sequence[NDArray[np.float32]]: ...
+    def run(self, output_names: None, input_feed: Mapping[str, NDArray[np.int64]]) -> Sequence[NDArray[np.float32]]:
+        """Every output for these inputs."""
+        ...
 
 
 class _Input(Protocol):
@@ -57,7 +61,7 @@ class _Model:
         self._tokenizer = Tokenizer.from_file(str(source.tokenizer))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(source.space.tokens_max)  # pyright: ignore[reportUnknownMemberType]
-        self._session = _session(str(source.weights))
+        self._session = session(str(source.weights))
         self._inputs = frozenset(one.name for one in self._session.get_inputs())
 
     def embed(self, text: str) -> Vector:
@@ -144,13 +148,13 @@ class OnnxEmbedder:
                 future.cancel()
 
 
-def _session(weights: str) -> _Session:
+def session(weights: str) -> Session:
     """A session of one thread; the library has no types, so they are given here."""
     options = cast("_Options", onnxruntime.SessionOptions())  # pyright: ignore[reportUnknownMemberType]
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    session = onnxruntime.InferenceSession(weights, cast("None", options), providers=["CPUExecutionProvider"])
-    return cast("_Session", session)
+    made = onnxruntime.InferenceSession(weights, cast("None", options), providers=["CPUExecutionProvider"])
+    return cast("Session", made)
 
 
 def _loaded(source: Source) -> _Model:

@@ -10,6 +10,7 @@ from typing import Any
 from loom.access.caller import Caller, Install, ReadScope, Transport
 from loom.errors import Conflict, Denied, LoomError, Rejected, Unavailable
 from loom.models.interface import Embedder
+from loom.models.reranker import Reranker
 from loom.models.writer import Writer
 from loom.ops import idempotency, identity, invalid, text_checks
 from loom.ops.idempotency import Attempt
@@ -42,6 +43,7 @@ class Dispatcher:
         pool: handed to `prepare` steps.
         limits: the install's bounds.
         wake: told the org of every write, so that a worker looks for jobs at once.
+        reranker: handed to `prepare` steps; None where there is none.
         writer: the language model, handed to `prepare` steps; None when none is configured.
     """
 
@@ -56,6 +58,7 @@ class Dispatcher:
     pool: Executor
     limits: Limits
     wake: Callable[[str], None]
+    reranker: Reranker | None = None
     writer: Writer | None = None
 
     def call(self, name: str, caller: Caller, transport: Transport, args: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,7 +115,17 @@ class Dispatcher:
                     earlier = idempotency.earlier_answer(tx, attempt, now_us)
                     if earlier is not None:
                         return earlier
-                ctx = Context(caller, scope, tx, now_us, prepared, self.later, self.limits, transport.agent)
+                ctx = Context(
+                    caller=caller,
+                    scope=scope,
+                    tx=tx,
+                    now_us=now_us,
+                    prepared=prepared,
+                    later=self.later,
+                    limits=self.limits,
+                    client=transport.agent,
+                    unnoticed=transport.unnoticed,
+                )
                 body = dumped(op, op.run(ctx, request))
                 if attempt:
                     idempotency.keep(tx, attempt, body, now_us)
@@ -142,6 +155,7 @@ class Dispatcher:
             later=self.later,
             plane_orgs=self.install.plane_orgs if caller.tokenless else {},
             may_lag=op.may_lag,
+            reranker=self.reranker,
             writer=self.writer,
         )
 

@@ -15,6 +15,7 @@ from loom.access.caller import Caller, ReadScope, Role
 from loom.canonical import Json
 from loom.errors import LoomError
 from loom.models.interface import Embedder
+from loom.models.reranker import Reranker
 from loom.models.writer import Writer
 from loom.ops.text_checks import DEPTH_MAX
 from loom.storage.interface import Database, Transaction
@@ -142,6 +143,7 @@ class Prepare:
         later: flushed by a read that shows what earlier calls queued.
         plane_orgs: the planes that keep an org of their own for this caller.
         may_lag: whether the op's reads may be a moment behind.
+        reranker: reads a question and a text together; None where there is none. Never called inside a transaction.
         writer: the language model; None when none is configured.
     """
 
@@ -155,6 +157,7 @@ class Prepare:
     later: Later
     plane_orgs: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     may_lag: bool = False
+    reranker: Reranker | None = None
     writer: Writer | None = None
 
     def org_of(self, plane: str, org: str) -> str:
@@ -182,6 +185,7 @@ class Context:
         later: queues work that may be lost.
         limits: the install's bounds.
         client: the calling program's name as the transport knows it, or None.
+        unnoticed: whether a read of the profile is not to be noted as one.
     """
 
     caller: Caller
@@ -192,6 +196,7 @@ class Context:
     later: Later
     limits: Limits
     client: str | None = None
+    unnoticed: bool = False
 
 
 Prepared = TypeVar("Prepared")

@@ -1,11 +1,13 @@
 """How search.query asks a plane: one question in, one section out."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import inf
+from types import MappingProxyType
 
 from loom.canonical import Json
 from loom.ledger.rules import Reader
-from loom.ops.spec import Context, Request
+from loom.ops.spec import Context, Prepare, Request
 from loom.storage.indexes import Vector
 from loom.storage.interface import Transaction
 
@@ -51,6 +53,8 @@ class Question:
         now_us: the moment of the call.
         org: the request's org.
         scope: the repository that the named namespace stands for, None when it stands for none.
+        until_s: the moment of the monotonic clock at which a leg that has not answered is left out.
+        read_again: what a plane's `refined` found out; see the plane.
     """
 
     namespace: str
@@ -70,6 +74,8 @@ class Question:
     now_us: int
     org: str = ""
     scope: CodeScope | None = None
+    until_s: float = inf
+    read_again: Mapping[int, float] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +102,12 @@ def ignore(ctx: Context, request: Request) -> None:
     del ctx, request
 
 
+def unrefined(prepare: Prepare, question: Question) -> Question:
+    """The question as it is."""
+    del prepare
+    return question
+
+
 def own_org(question: Question) -> str | None:
     """The request's org."""
     return question.org
@@ -112,6 +124,7 @@ class Leg:
         org_of: the org whose rows answer a question; None leaves the leg out of this question.
         scoped: whether the section has the rows of the question's code scope, too, where another org keeps those. Its
             body is then a list `results`, whose entries carry a `similarity` or null.
+        refined: what is done before the transaction of `ask` opens, with models or transactions of its own.
     """
 
     name: str
@@ -119,3 +132,4 @@ class Leg:
     noticed: Callable[[Context, Request], None] = ignore
     org_of: Callable[[Question], str | None] = own_org
     scoped: bool = False
+    refined: Callable[[Prepare, Question], Question] = unrefined

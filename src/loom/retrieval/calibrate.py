@@ -1,44 +1,85 @@
 """Turns what speaks for a hit into a probability that it answers the question.
 
-A logistic of two facts: how much nearer the hit is than unrelated texts are, and how
-much of the question's stems it holds; and of their product, which lets a hit that is near
-enough count without a shared word. Without a vector the second is left, with constants of
-its own. How the hit ranks among the others is no evidence here: it raised the AUC of hits
-by 0.006 but told answerable questions from others less well, since some hit is always first.
+A logistic of what is known of the hit, of how far it is ahead of the others, and of how many
+others there are: in a store of three records the nearest is probably meant, among thousands some
+record is always near. Without a vector the words' part is left, with weights of its own.
 
-The tables were fitted by `benchmarks/fit_calibration.py` on four dialogues of LoCoMo, each
-question asked of its own dialogue and of another, where nothing answers it. A hit is
-flagged under the probability that 199 of 200 right hits among the first ten reach, an answer is
-doubted under the one that the best hits of 99 of 100 answerable questions reach.
+The weights stand in `calibration.toml`, which `benchmarks/calibrate.py` makes: it says from which data, and prints
+how well the probabilities hold on data that were left out. A hit is flagged under the
+probability that 199 of 200 right hits reach; an answer is doubted whose best hit is under `abstain_under`.
 """
 
+import tomllib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from math import exp
+from importlib import resources
+from math import exp, log
 from typing import Final
 
-from loom.retrieval.tokens import document
+from pydantic import BaseModel, ConfigDict
+
+from loom.retrieval.fuse import MEANING, WORDS, Fused
 from loom.storage.indexes import TextQuery
 
 NOTHING_FOUND: Final = "nothing was found"
 NOTHING_LIKELY: Final = "no hit is likely to answer"
+CANDIDATES_MAX: Final = 200
+"""More candidates than this say nothing more: each leg brings a hundred of however many there are."""
+
+SMALL: Final = 5
+FLAGGED_MORE: Final = 9.0
+"""Among five candidates or fewer a hit is flagged under ten times the probability, and an answer doubted under
+twice: there what is right stands out, and little is lost."""
+
 _LOGIT_MAX: Final = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class Logistic:
-    """Weights of the facts and of their product, and the probabilities under which a hit is flagged or doubted."""
+class Logistic(BaseModel):
+    """Weights of the facts, and the probabilities under which a hit is flagged or an answer doubted.
+
+    `many` is the logarithm of the number of candidates, `few` its inverse; a name of two
+    facts weighs their product. See `Evidence` for the rest.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     bias: float
     nearness: float
+    nearness_coverage: float
+    nearness_many: float
+    nearness_few: float
     coverage: float
-    both: float
+    coverage_many: float
+    coverage_few: float
+    lead: float
+    lead_many: float
+    words: float
+    words_many: float
+    words_lead: float
+    many: float
+    few: float
     flagged_under: float
     abstain_under: float
 
 
-WITH_MEANING: Final = Logistic(-5.099, 3.881, 4.926, -3.630, flagged_under=0.0052, abstain_under=0.0153)
-WORDS_ONLY: Final = Logistic(-5.908, 0.0, 6.019, 0.0, flagged_under=0.0074, abstain_under=0.0163)
+class _Tables(BaseModel):
+    """What `calibration.toml` holds."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    data: dict[str, str]
+    with_meaning: Logistic
+    words_only: Logistic
+
+
+def _tables() -> _Tables:
+    text = resources.files("loom.retrieval").joinpath("calibration.toml").read_text(encoding="utf-8")
+    return _Tables.model_validate(tomllib.loads(text))
+
+
+_FITTED: Final = _tables()
+WITH_MEANING: Final = _FITTED.with_meaning
+WORDS_ONLY: Final = _FITTED.words_only
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +89,27 @@ class Evidence:
     Attributes:
         nearness: `nearness()` of its cosine; None when it has no vector or the leg did not run.
         coverage: the share of the question's stems that it holds, 0..1.
+        lead: how much nearer it is than the nearest of the others; negative when another is nearer.
+        words: its words score as a part of the best one's, 0..1.
+        words_lead: how far that is ahead of the best of the others; negative when another is ahead.
+        candidates: how many were ranked, at least 1.
     """
 
     nearness: float | None
     coverage: float
+    lead: float = 0.0
+    words: float = 0.0
+    words_lead: float = 0.0
+    candidates: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a ranking says of every hit in it: each leg's best two raw scores, and the number of candidates."""
+
+    words: tuple[float, float | None]
+    meaning: tuple[float, float | None]
+    candidates: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,20 +154,61 @@ def coverage(query: TextQuery, stems: Collection[str]) -> float:
     return len(asked & held) / len(asked) if asked else 0.0
 
 
-def evidence(query: TextQuery, text: str, cosine: float | None, random_cosine: float) -> Evidence:
-    """The evidence for a hit with the searchable text `text`; see `Evidence` for an absent cosine."""
+def standing(order: Sequence[Fused]) -> Standing:
+    """What the whole ranking says, from its legs' raw scores."""
+    return Standing(_best_two(order, WORDS), _best_two(order, MEANING), max(1, len(order)))
+
+
+def evidence(query: TextQuery, stems: Collection[str], hit: Fused, among: Standing, random_cosine: float) -> Evidence:
+    """The evidence for a hit of a ranking; `stems` are those of its searchable text."""
+    cosine, score = _raw(hit, MEANING), _raw(hit, WORDS) or 0.0
+    top = among.words[0]
     near = None if cosine is None else nearness(cosine, random_cosine)
-    return Evidence(near, coverage(query, frozenset(document(text).stems)))
+    lead = 0.0
+    if near is not None and cosine is not None:
+        other = _best_other(cosine, among.meaning)
+        lead = near if other is None else (cosine - other) / (1.0 - random_cosine)
+    best_other = _best_other(score, among.words) or 0.0
+    return Evidence(
+        nearness=near,
+        coverage=coverage(query, stems),
+        lead=lead,
+        words=score / top if top > 0.0 else 0.0,
+        words_lead=(score - best_other) / top if top > 0.0 else 0.0,
+        candidates=among.candidates,
+    )
 
 
 def calibrated(facts: Evidence) -> Calibrated:
     """The probability that a hit with these facts answers."""
     table = WORDS_ONLY if facts.nearness is None else WITH_MEANING
-    near = facts.nearness or 0.0
-    slope = max(0.0, table.nearness + table.both * facts.coverage)  # to be near never counts against a hit
-    logit = table.bias + slope * near + table.coverage * facts.coverage
+    count = max(1, min(CANDIDATES_MAX, facts.candidates))
+    many, few, covered = log(count), 1.0 / count, facts.coverage
+    by_nearness = (
+        table.nearness + table.nearness_coverage * covered + table.nearness_many * many + table.nearness_few * few
+    )
+    by_coverage = table.coverage + table.coverage_many * many + table.coverage_few * few
+    # A better score raises `words` and `words_lead` alike, and never counts against a hit.
+    by_words = max(-table.words_lead, table.words + table.words_many * many)
+    logit = (
+        table.bias
+        + by_nearness * (facts.nearness or 0.0)
+        + by_coverage * covered
+        + (table.lead + table.lead_many * many) * facts.lead
+        + by_words * facts.words
+        + table.words_lead * facts.words_lead
+        + table.many * many
+        + table.few * few
+    )
     probability = 1.0 / (1.0 + exp(-max(-_LOGIT_MAX, min(_LOGIT_MAX, logit))))
-    return Calibrated(probability, probability < table.flagged_under, probability < table.abstain_under)
+    share = min(1.0, SMALL / count)
+    flagged_under = table.flagged_under * (1.0 + FLAGGED_MORE * share * share)
+    return Calibrated(
+        probability,
+        # What holds every word of the question is shown, however much nearer another hit is.
+        below_threshold=probability < flagged_under and covered < 1.0,
+        doubtful=probability < table.abstain_under * (1.0 + share),
+    )
 
 
 def confidence(hits: Sequence[Calibrated]) -> Confidence:
@@ -120,3 +219,20 @@ def confidence(hits: Sequence[Calibrated]) -> Confidence:
     if all(hit.doubtful for hit in hits):
         return Confidence(best, abstain=True, reason=NOTHING_LIKELY)
     return Confidence(best, abstain=False, reason="")
+
+
+def _raw(hit: Fused, leg: str) -> float | None:
+    part = hit.components.get(leg)
+    return None if part is None else part.raw
+
+
+def _best_two(order: Sequence[Fused], leg: str) -> tuple[float, float | None]:
+    """The best raw score of a leg, 0 when there is none, and the second best."""
+    best = sorted((raw for hit in order if (raw := _raw(hit, leg)) is not None), reverse=True)[:2]
+    return (best[0] if best else 0.0, best[1] if len(best) > 1 else None)
+
+
+def _best_other(score: float, best: tuple[float, float | None]) -> float | None:
+    """The best score of the others than the one with `score`; None when there are none."""
+    first, second = best
+    return first if score < first else second

@@ -108,6 +108,15 @@ def time_scores(named: Sequence[Interval], items: Iterable[tuple[int, Sequence[i
     return sorted((one for one in scored if one.score >= _SCORE_MIN), key=lambda one: (-one.score, one.item_id))
 
 
+def day_words(at_us: int) -> str:
+    """The day in English words, as questions name it: `Monday 8 May 2023`; empty outside of the calendar."""
+    try:
+        day = datetime.fromtimestamp(at_us / 1_000_000, tz=UTC)
+    except (ValueError, OverflowError, OSError):
+        return ""
+    return f"{day:%A} {day.day} {day:%B} {day.year}"
+
+
 def _fit(interval: Interval, at_us: int) -> float:
     if interval.start_us <= at_us < interval.end_us:
         return 1.0

@@ -10,7 +10,7 @@ def explained(hit: Fused, evidence: Evidence, probability: float) -> Mapping[str
     """The numbers behind a hit, by name: each leg's raw score, normalised score and share, then the calibration's.
 
     `words_share` and its like sum to the hit's `rank_score`. A raw score is None when the leg
-    did not find the hit.
+    did not find the hit. The calibration's numbers are the fields of `Evidence`.
     """
     numbers: dict[str, float | None] = {}
     for leg, part in sorted(hit.components.items()):
@@ -19,5 +19,10 @@ def explained(hit: Fused, evidence: Evidence, probability: float) -> Mapping[str
         numbers[f"{leg}_share"] = part.normalised * part.weight
     numbers["rank_score"] = hit.score
     numbers["query_coverage"] = evidence.coverage
+    numbers["nearness"] = evidence.nearness
+    numbers["nearness_lead"] = evidence.lead
+    numbers["words_of_best"] = evidence.words
+    numbers["words_lead"] = evidence.words_lead
+    numbers["candidates"] = float(evidence.candidates)
     numbers["probability"] = probability
     return numbers

@@ -15,6 +15,8 @@ from loom.storage.indexes import Scored
 WORDS: Final = "words"
 MEANING: Final = "meaning"
 TIME: Final = "time"
+READING: Final = "reading"
+"""What a cross-encoder says that has read question and text together."""
 
 _NO_FLOORS: Final[Mapping[str, float]] = MappingProxyType({})
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, Literal
 
-from loom.retrieval.fuse import MEANING, TIME, WORDS
+from loom.retrieval.fuse import MEANING, READING, TIME, WORDS
 
 RecipeName = Literal["", "fast", "balanced", "quality", "verbatim", "code", "temporal", "graph"]
 
@@ -25,6 +25,8 @@ class Recipe:
         candidates_max: hits that each leg brings to the fusion.
         word_weight: unstemmed matches against 1.0 for stemmed ones, in the words leg.
         phrases_first: hits that hold a quoted phrase, or the whole query side by side, come first.
+        neighbours: turns of a talk are lent a share of what the turns beside them score.
+        read_again_max: of the best candidates, how many a cross-encoder reads; 0 for none.
     """
 
     name: RecipeName
@@ -32,20 +34,30 @@ class Recipe:
     candidates_max: int
     word_weight: float = 0.5
     phrases_first: bool = False
+    neighbours: bool = False
+    read_again_max: int = 0
 
 
 def _weights(**legs: float) -> Mapping[str, float]:
     return MappingProxyType(legs)
 
 
-_BALANCED: Final = Recipe("balanced", _weights(**{WORDS: 0.4, MEANING: 0.6, TIME: 0.15}), candidates_max=100)
+_BALANCED: Final = Recipe(
+    "balanced", _weights(**{WORDS: 0.4, MEANING: 0.6, TIME: 0.15}), candidates_max=100, neighbours=True
+)
 
 RECIPES: Final[Mapping[RecipeName, Recipe]] = MappingProxyType(
     {
         "": _BALANCED,
         "balanced": _BALANCED,
         "fast": Recipe("fast", _weights(**{WORDS: 0.4, MEANING: 0.6}), candidates_max=50),
-        "quality": replace(_BALANCED, name="quality", candidates_max=200),
+        "quality": replace(
+            _BALANCED,
+            name="quality",
+            weights=_weights(**{WORDS: 0.12, MEANING: 0.18, TIME: 0.045, READING: 0.7}),
+            candidates_max=200,
+            read_again_max=20,
+        ),
         "verbatim": Recipe(
             "verbatim",
             _weights(**{WORDS: 0.9, MEANING: 0.1}),

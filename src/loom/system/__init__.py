@@ -8,7 +8,7 @@ from loom.ops.registry import Registry
 from loom.ops.spec import AnyOp, Later
 from loom.planes.cargo import AnyCargo
 from loom.storage.interface import SYSTEM_ORG
-from loom.system import about, namespaces, tokens, transfer
+from loom.system import about, namespaces, overview, sign_in, tokens, transfer
 from loom.system.namespaces import Purge
 
 LATE = tokens.LATE
@@ -16,7 +16,14 @@ LATE = tokens.LATE
 
 def operations(purges: Sequence[Purge] = (), cargos: Sequence[AnyCargo] = ()) -> tuple[AnyOp, ...]:
     """The system's operations; `purges` are the planes' own part of namespace.delete, `cargos` of store.export."""
-    return (about.HEALTH, *namespaces.ops(purges), *tokens.OPS, *transfer.ops(cargos))
+    return (
+        about.HEALTH,
+        overview.OVERVIEW,
+        sign_in.LINK,
+        *namespaces.ops(purges),
+        *tokens.OPS,
+        *transfer.ops(cargos),
+    )
 
 
 OPS = operations()

@@ -11,7 +11,8 @@ from loom import federation
 from loom.errors import Rejected
 from loom.ledger import embedding
 from loom.planes import conversation, memory
-from loom.planes.conversation import excerpts, search
+from loom.planes.conversation import excerpts
+from loom.retrieval import lending
 
 
 def hits(core: Core, query: str, **args: Any) -> list[dict[str, Any]]:
@@ -51,7 +52,7 @@ def test_a_turn_is_raised_by_what_stands_beside_it(core: Core) -> None:
     assert [hit["seq"] for hit in answer if hit["session"] == "s"] == [0, 1]
     told = answer[1]["score_components"]
     assert told["neighbours_share"] == pytest.approx(
-        search.SHARES[1] * (answer[0]["rank_score"] - answer[0]["score_components"]["neighbours_share"]), abs=1e-5
+        lending.SHARES[1] * (answer[0]["rank_score"] - answer[0]["score_components"]["neighbours_share"]), abs=1e-5
     )
     shares = sum(part for name, part in told.items() if name.endswith("_share"))
     assert shares == pytest.approx(answer[1]["rank_score"], abs=1e-5)

@@ -173,6 +173,8 @@ def test_list_filters(core: Core, filters: dict[str, Any], wanted: list[str]) ->
     answer = core.call("memory.list", **filters)
     assert keys(answer) == wanted
     assert (answer["total"], answer["count"], answer["total_exact"]) == (len(wanted), len(wanted), True)
+    quick = core.call("memory.list", counted=False, **filters)
+    assert (quick["items"], quick["total"], quick["total_exact"]) == (answer["items"], len(wanted), False)
     assert (answer["truncated"], answer["next_cursor"]) == (False, "")
 
 

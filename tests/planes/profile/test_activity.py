@@ -74,9 +74,14 @@ def test_a_window_of_less_than_a_day_is_refused(core: Core, days: object) -> Non
 
 
 def test_the_dashboard_is_no_reader(core: Core) -> None:
-    core.dispatcher.call("profile.render", LOCAL, Transport(agent="loom-dashboard"), {})
-    core.dispatcher.call("profile.render", LOCAL, Transport(agent="loom-dashboard"), {"agent": "claude"})
+    core.dispatcher.call("profile.render", LOCAL, Transport(unnoticed=True), {})
+    core.dispatcher.call("profile.render", LOCAL, Transport(unnoticed=True), {"agent": "claude"})
     assert entries(core) == []
+
+
+def test_no_caller_can_pass_for_the_dashboard(core: Core) -> None:
+    core.dispatcher.call("profile.render", LOCAL, Transport(agent="loom-dashboard"), {"unnoticed": True})
+    assert [entry["agent"] for entry in entries(core)] == ["loom-dashboard"]
 
 
 def test_a_reader_without_a_name_is_a_dash(core: Core) -> None:

@@ -39,6 +39,7 @@ COMMANDS = {
     "worker": Command("loom.edges.cli.worker", "do later work for servers on the same PostgreSQL"),
     "mcp": Command("loom.edges.cli.mcp", "speak MCP on standard input and output; starts a server when none runs"),
     "connect": Command("loom.edges.cli.connect", "print the configuration that a coding agent needs"),
+    "dashboard": Command("loom.edges.cli.dashboard", "print a link that opens the dashboard, signed in"),
     "call": Command("loom.edges.cli.call", "call any operation"),
     "token": Command("loom.edges.cli.token", "mint, list and revoke tokens"),
     "namespace": Command("loom.edges.cli.namespace", "create, list, update and delete namespaces"),

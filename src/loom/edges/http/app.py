@@ -1,6 +1,6 @@
 """The HTTP app, put together from values."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -24,6 +24,8 @@ from loom.edges.http.probes import Check, Probes
 from loom.edges.openapi import document
 from loom.edges.workers import Workers
 from loom.ops.registry import Registry
+
+NOT_FOUND = 404
 
 
 class Service(Protocol):
@@ -54,6 +56,8 @@ class Http:
         workers: the threads that operations run in; shared with `mcp`.
         lifecycle: shared with `serve`.
         body_length_max: bytes.
+        pages: routes of the dashboard; without any, `/` leads to the API's description.
+        missing: a page that says that there is none, for browsers; None to answer them as programs.
     """
 
     registry: Registry
@@ -67,6 +71,8 @@ class Http:
     workers: Workers = field(default_factory=Workers)
     lifecycle: Lifecycle = field(default_factory=Lifecycle)
     body_length_max: int = BODY_LENGTH_MAX
+    pages: Sequence[BaseRoute] = ()
+    missing: Callable[[Request], Response] | None = None
 
 
 def http_app(parts: Http) -> Starlette:
@@ -88,8 +94,16 @@ def http_app(parts: Http) -> Starlette:
         Route("/metrics", probes.numbers),
         Route("/openapi.json", openapi),
         *page_routes(),
-        Route("/", _to_docs),
+        *(parts.pages or [Route("/", _to_docs)]),
     ]
+
+    async def routing_failed(request: Request, error: Exception) -> Response:
+        if not isinstance(error, HTTPException):
+            raise error
+        if parts.missing is not None and error.status_code == NOT_FOUND and wants_page(request):
+            return parts.missing(request)
+        known = routing_error(error)
+        return Response(json_of(known.body()), known.status, error_headers(known), "application/json")
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
@@ -105,7 +119,7 @@ def http_app(parts: Http) -> Starlette:
     app = Starlette(
         routes=routes,
         middleware=[Middleware(Guard, hosts=parts.hosts)],
-        exception_handlers={HTTPException: _routing_failed},
+        exception_handlers={HTTPException: routing_failed},
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False
@@ -116,8 +130,6 @@ async def _to_docs(_: Request) -> Response:
     return RedirectResponse("/docs")
 
 
-async def _routing_failed(_: Request, error: Exception) -> Response:
-    if not isinstance(error, HTTPException):
-        raise error
-    known = routing_error(error)
-    return Response(json_of(known.body()), known.status, error_headers(known), "application/json")
+def wants_page(request: Request) -> bool:
+    """Whether a browser asks for a page to show."""
+    return request.method == "GET" and "text/html" in request.headers.get("accept", "")

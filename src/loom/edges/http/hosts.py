@@ -58,12 +58,15 @@ class Hosts:
         return name in LOOPBACK or name in self.names or host in self.names or ANY in self.names
 
     def _same_server(self, origin: str, host: str) -> bool:
-        if origin in self.origins:
-            return True
-        scheme, _, place = origin.partition("://")
-        if scheme not in ("http", "https") or _port(place, scheme) != _port(host, scheme):
-            return False
-        return _name(place) == _name(host) or {_name(place), _name(host)} <= LOOPBACK
+        return origin in self.origins or is_same_server(origin, host)
+
+
+def is_same_server(origin: str, host: str) -> bool:
+    """Whether a page of `origin` comes from the server that `host` names, both in lower case."""
+    scheme, _, place = origin.partition("://")
+    if scheme not in ("http", "https") or _port(place, scheme) != _port(host, scheme):
+        return False
+    return _name(place) == _name(host) or {_name(place), _name(host)} <= LOOPBACK
 
 
 def _name(host: str) -> str:

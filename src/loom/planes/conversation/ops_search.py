@@ -26,13 +26,13 @@ from loom.ops.spec import Answer, Context, Kind, Op, OpenRequest, Prepare, Tools
 from loom.planes.conversation import excerpts, fields, rules, search, store
 from loom.planes.conversation.excerpts import Room
 from loom.planes.conversation.fields import ROLE_LENGTH_MAX, ReadScopeField, SessionName
-from loom.planes.conversation.search import Filter, Quest, Ranked, Ranking
+from loom.planes.conversation.search import Filter, Quest, Ranking
 from loom.planes.conversation.store import Session, Turn
 from loom.planes.leg import Leg, Question, Section
 from loom.planes.meaning import Meaning, meaning_of
-from loom.retrieval import calibrate
-from loom.retrieval.calibrate import Calibrated
-from loom.retrieval.fuse import MEANING
+from loom.retrieval import calibrate, tokens
+from loom.retrieval.calibrate import Calibrated, Standing
+from loom.retrieval.fuse import MEANING, Fused
 from loom.storage.indexes import TextQuery
 from loom.storage.interface import Transaction
 
@@ -253,32 +253,34 @@ def hits(tx: Transaction, quest: Quest, ranking: Ranking, page: tuple[int, int],
     sessions = store.sessions(tx, {turn.session_key for turn in turns.values()})
     shown = set(turns)
     room = Room()
+    among = calibrate.standing(ranking.order)
     found: list[Judged] = []
     for one in order:
         turn = turns[one.item_id]
         near = store.spoken_near(tx, turn, show.neighbours) if show.neighbours else []
         near = [other for other in near if other.item_id not in shown]
         shown |= {other.item_id for other in near}
-        worth = worth_of(one, turn, quest, ranking.query)
+        worth = worth_of(one, turn, quest, ranking, among)
         shown_as = hit((one, worth), (sessions[turn.session_key], turn), near, ranking.query, (show, room))
         found.append(Judged(shown_as, worth))
     return found
 
 
-def cosine_of(one: Ranked) -> float | None:
+def cosine_of(one: Fused) -> float | None:
     """How near the turn is to the question; None when that is not known."""
-    meaning = one.fused.components.get(MEANING)
+    meaning = one.components.get(MEANING)
     return None if meaning is None else meaning.raw
 
 
-def worth_of(one: Ranked, turn: Turn, quest: Quest, query: TextQuery) -> Calibrated:
+def worth_of(one: Fused, turn: Turn, quest: Quest, ranking: Ranking, among: Standing) -> Calibrated:
     """How likely a turn answers. What memories are judged by was fitted on turns of conversations."""
-    text = rules.meaning_text(turn.speaker, turn.said or turn.aside)[:JUDGED_CHARACTERS_MAX]
-    return calibrate.calibrated(calibrate.evidence(query, text, cosine_of(one), quest.random_cosine))
+    text = rules.words_text(turn.speaker, turn.said or turn.aside, turn.said_at)[:JUDGED_CHARACTERS_MAX]
+    stems = tokens.document(text).stems
+    return calibrate.calibrated(calibrate.evidence(ranking.query, stems, one, among, quest.random_cosine))
 
 
 def hit(
-    judged: tuple[Ranked, Calibrated],
+    judged: tuple[Fused, Calibrated],
     where: tuple[Session, Turn],
     near: Sequence[Turn],
     query: TextQuery,
@@ -329,13 +331,12 @@ def beside(turns: Collection[Turn], bodies: str) -> list[Neighbour]:
     ]
 
 
-def components(one: Ranked) -> dict[str, float | None]:
+def components(one: Fused) -> dict[str, float | None]:
     """Where a hit's rank comes from: shares of the legs and of its neighbours, which sum to it."""
     numbers: dict[str, float | None] = {}
-    for leg, part in sorted(one.fused.components.items()):
+    for leg, part in sorted(one.components.items()):
         numbers[f"{leg}_raw"] = part.raw
-        numbers[f"{leg}_share"] = part.normalised * part.weight / search.WHOLE
-    numbers[f"{search.NEIGHBOURS}_share"] = one.score - one.own / search.WHOLE
+        numbers[f"{leg}_share"] = part.normalised * part.weight
     return {name: None if number is None else round(number, 6) for name, number in numbers.items()}
 
 

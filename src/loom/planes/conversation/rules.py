@@ -7,12 +7,12 @@ system puts in) is `aside`: kept, and found, but after anything that was said.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Final
 
 from loom.canonical import Json, Measured, measured
 from loom.errors import TooLong
 from loom.retrieval import values
+from loom.retrieval.dates import day_words
 
 CONTENT_LENGTH_MAX: Final = 1_000_000
 """Characters of one message's content as canonical JSON."""
@@ -194,21 +194,12 @@ def _readable(value: Json, depth: int) -> Json:
 
 def words_text(speaker: str, said: str, said_at: int) -> str:
     """What the word index holds of a turn: who said it on which day, then what."""
-    return f"{speaker}\n{day_of(said_at)}\n{said}"
+    return f"{speaker}\n{day_words(said_at)}\n{said}"
 
 
 def meaning_text(speaker: str, said: str) -> str:
     """What the model reads of a turn."""
     return f"{speaker}: {said}" if speaker else said
-
-
-def day_of(at_us: int) -> str:
-    """The day in English words, as questions name it: `Monday 8 May 2023`; empty before the year 1."""
-    try:
-        day = datetime.fromtimestamp(at_us / 1_000_000, tz=UTC)
-    except (ValueError, OverflowError, OSError):
-        return ""
-    return f"{day:%A} {day.day} {day:%B} {day.year}"
 
 
 def title_of(said: str) -> str:

@@ -1,14 +1,12 @@
 """Ranks turns: by their words, by their meaning, and by what the turns beside them say.
 
-What answers a question is often spread over neighbouring turns: one asks, the next
-answers without repeating the words. So a turn's own score, words and meaning fused, is
-raised by a share of its best neighbour's, two turns to either side. This is done when
+What is beside a turn lends it a share of its score, see `loom.retrieval.lending`. This is done when
 a question is asked and not in the index: a turn that is appended or deleted changes
 the rank of its neighbours at once, and its words stand nowhere but in its own entry.
 
 Measured on LoCoMo (four dialogues, 582 questions, every turn ranked), hit@5 and hit@10: plain
 BM25 58.4, 69.1; words and meaning fused 67.4, 74.7; with the day in the word index 68.2, 76.6;
-with neighbours 73.4, 82.3. The shares below were the best or next to it on either half of the dialogues.
+with neighbours 73.4, 82.3. The shares were the best or next to it on either half of the dialogues.
 On BEAM (eight chats with an assistant, 144 questions), which had no part in choosing them:
 BM25 54.2, 65.3; without neighbours 63.9, 72.2; with them 68.1, 77.1. Adding neighbours' scores up,
 instead of taking the best, was worse on LoCoMo (79.0 at best), and so was embedding a turn
@@ -26,21 +24,14 @@ from loom.planes.candidates import Probe
 from loom.planes.conversation import indexing, store
 from loom.retrieval import tokens
 from loom.retrieval.fuse import MEANING, WORDS, Fused, fuse
+from loom.retrieval.lending import REACH, Beside, asks_what_was_answered, lent, lowered
 from loom.storage.indexes import Scored, TextQuery, Vector
 from loom.storage.interface import Param, Transaction
 
 ASIDE: Final = "aside"
-NEIGHBOURS: Final = "neighbours"
 
 WEIGHTS: Final = {WORDS: 0.4, MEANING: 0.6, ASIDE: 0.1}
 """Words against meaning as everywhere; what only a tool call holds comes after nearly all that was said."""
-
-SHARES: Final = {1: 0.4, 2: 0.3}
-"""What a turn is lent of a neighbour's score, by the distance."""
-
-REACH: Final = max(SHARES)
-WHOLE: Final = 1.0 + max(SHARES.values())
-"""The highest score there is; ranks are told as parts of it."""
 
 POOL: Final = 100
 """Candidates that each leg brings from each namespace, where not more are asked for."""
@@ -83,6 +74,11 @@ VISIBLE_PAGE = (
 ORDER BY s.last_at, s.session_key, t.seq LIMIT :most
 """
 )
+
+
+REPLIES = """
+SELECT item_id FROM conversation_turn WHERE org = :org AND role = 'assistant' AND item_id IN (:ids)
+"""
 
 BESIDE = """
 SELECT t.item_id, n.item_id AS other, n.place - t.place AS distance FROM conversation_turn t
@@ -156,27 +152,10 @@ class Quest:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
-    """A turn's rank.
-
-    Attributes:
-        item_id: the turn.
-        score: 0..1, comparable within one ranking.
-        own: what the turn itself scores, 0..1.
-        fused: its legs.
-    """
-
-    item_id: int
-    score: float
-    own: float
-    fused: Fused
-
-
-@dataclass(frozen=True, slots=True)
 class Ranking:
     """Turns, best first, and whether their meaning could not be compared."""
 
-    order: Sequence[Ranked]
+    order: Sequence[Fused]
     query: TextQuery
     meaning_lost: bool
 
@@ -189,7 +168,7 @@ class Found:
     meaning: list[Scored]
     asides: list[Scored]
     shown: set[int]
-    beside: list[tuple[int, int, int]]
+    beside: list[Beside]
 
 
 def ranked(tx: Transaction, quest: Quest) -> Ranking:
@@ -204,24 +183,10 @@ def ranked(tx: Transaction, quest: Quest) -> Ranking:
     if quest.vector is not None and not meaning_lost:
         legs[MEANING] = found.meaning
     floors = {WORDS: 0.0, ASIDE: 0.0, MEANING: quest.random_cosine}
-    return Ranking(lent(fuse(legs, WEIGHTS, floors), found), query, meaning_lost)
-
-
-def lent(fused: Sequence[Fused], found: Found) -> list[Ranked]:
-    """The turns that may be shown, each with the best share that a neighbour lends it; best first."""
-    own = {one.item_id: one.score for one in fused}
-    share: dict[int, float] = {}
-    for one, other, distance in found.beside:
-        rate = SHARES[abs(distance)]
-        for to, source in ((one, other), (other, one)):
-            share[to] = max(share.get(to, 0.0), rate * own.get(source, 0.0))
-    order = [
-        Ranked(one.item_id, (one.score + share.get(one.item_id, 0.0)) / WHOLE, one.score, one)
-        for one in fused
-        if one.item_id in found.shown
-    ]
-    order.sort(key=lambda one: (-one.score, -one.item_id))
-    return order
+    order = lent(fuse(legs, WEIGHTS, floors), found.beside)
+    if not asks_what_was_answered(quest.query):
+        order = lowered(order, _replies(tx, found.shown))
+    return Ranking([one for one in order if one.item_id in found.shown], query, meaning_lost)
 
 
 def _find(tx: Transaction, quest: Quest, query: TextQuery, found: Found) -> None:
@@ -284,6 +249,11 @@ def _seen(tx: Transaction, where: Filter, ids: Collection[int]) -> set[int]:
     return {cast("int", row["item_id"]) for row in rows}
 
 
+def _replies(tx: Transaction, ids: Collection[int]) -> set[int]:
+    rows = tx.rows(REPLIES, ids=sorted(ids)) if ids else ()
+    return {cast("int", row["item_id"]) for row in rows}
+
+
 def visible(tx: Transaction, where: Filter, page: int = candidates.PAGE_IDS) -> Iterator[Collection[int]]:
     """The turns of the only namespace that may be shown, in pages."""
     params = {"namespace": where.namespaces[0], **where.params()}
@@ -302,7 +272,7 @@ def visible(tx: Transaction, where: Filter, page: int = candidates.PAGE_IDS) -> 
     return candidates.pages(read, (EARLIEST_US, 0, 0), page)
 
 
-def _beside(tx: Transaction, ids: Collection[int]) -> list[tuple[int, int, int]]:
+def _beside(tx: Transaction, ids: Collection[int]) -> list[Beside]:
     """Turns with something said near others: one, the other, how far apart."""
     rows = tx.rows(BESIDE, ids=sorted(ids), reach=REACH) if ids else ()
     return [(cast("int", row["item_id"]), cast("int", row["other"]), cast("int", row["distance"])) for row in rows]

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from loom.access.caller import ReadScope
-from loom.ledger.indexing import text_of
+from loom.ledger.indexing import words_of
 from loom.ledger.rules import Item
 from loom.ops import handles
 from loom.ops.fields import (
@@ -26,7 +26,7 @@ from loom.planes.memory import select
 from loom.planes.memory.fields import MEMORY_TYPE_LENGTH_MAX, TYPES_MAX, json_value
 from loom.planes.memory.search import POOL_MAX, Quest, Ranking
 from loom.planes.memory.select import value_of
-from loom.retrieval import budget, calibrate, values
+from loom.retrieval import budget, calibrate, tokens, values
 from loom.retrieval.budget import Bodies, Read
 from loom.retrieval.calibrate import Calibrated, Evidence
 from loom.retrieval.explain import explained
@@ -137,13 +137,12 @@ def judged(tx: Transaction, quest: Quest, page: Page, ranking: Ranking) -> list[
     """The hits of a page, each with its row and what it is worth."""
     order = ranking.order[page.offset : page.offset + page.top_k]
     items = {item.item_id: item for item in select.by_ids(tx, quest.where, [one.item_id for one in order])}
+    among = calibrate.standing(ranking.order)
     found: list[Judged] = []
     for fused in order:
         item = items[fused.item_id]
-        part = fused.components.get(MEANING)
-        cosine = None if part is None else part.raw
-        text = text_of(item)[:JUDGED_CHARACTERS_MAX]
-        facts = calibrate.evidence(ranking.query, text, cosine, quest.random_cosine)
+        stems = tokens.document(words_of(item)[:JUDGED_CHARACTERS_MAX]).stems
+        facts = calibrate.evidence(ranking.query, stems, fused, among, quest.random_cosine)
         found.append(Judged(item, fused, facts, calibrate.calibrated(facts)))
     return found
 

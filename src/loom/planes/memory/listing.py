@@ -173,6 +173,13 @@ def read(tx: Transaction, listing: Listing, after: After | None, most: int) -> t
     return found, count, total <= SCAN_ROWS_MAX
 
 
+def some(tx: Transaction, listing: Listing, after: After | None, most: int) -> list[Item]:
+    """The next rows that pass, at most `most`, without counting the others."""
+    if listing.test is None:
+        return page(tx, listing, after, most)
+    return list(islice(passing(tx, listing, after), most))
+
+
 def place_after(order: Order, item: Item) -> After:
     """Where to go on after an item."""
     if order == "memory_key":

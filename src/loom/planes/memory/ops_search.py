@@ -1,12 +1,13 @@
 """memory.search and memory.next_page, and how search.query asks this plane."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Annotated, cast
 
 from pydantic import Field
 
 from loom.access import namespaces
-from loom.access.caller import ReadScope, Role
+from loom.access.caller import Caller, ReadScope, Role
 from loom.access.namespaces import FanOut
 from loom.canonical import Json
 from loom.errors import Rejected
@@ -16,7 +17,7 @@ from loom.ops.fields import HANDLE_LENGTH_MAX, TOP_K_MAX, NamespaceScope, Query,
 from loom.ops.spec import Context, Kind, Op, OpenRequest, Prepare, Toolset, prepared_as
 from loom.planes.leg import Leg, Question, Section
 from loom.planes.meaning import Meaning, meaning_of
-from loom.planes.memory import answers, search
+from loom.planes.memory import answers, rereading, search
 from loom.planes.memory.answers import Page, SearchAnswer
 from loom.planes.memory.fields import MemoryTypes, ReadScopeField
 from loom.planes.memory.ops_list import Agents
@@ -74,11 +75,24 @@ class Ready:
 
     page: Page
     meaning: Meaning
+    read_again: Mapping[int, float] = field(default_factory=lambda: rereading.NOTHING)
 
 
 def embedded(prepare: Prepare, page: Page) -> Ready:
     """Embed the page's query; a search goes on without, by words."""
     return Ready(page, meaning_of(prepare, page.query))
+
+
+def read_again(prepare: Prepare, request: SearchRequest | NextPageRequest, ready: Ready) -> Ready:
+    """With what a cross-encoder says of the best candidates, where the recipe wants it."""
+    if not RECIPES[ready.page.recipe].read_again_max:
+        return ready
+
+    def quest_in(tx: Transaction) -> Quest:
+        spaces = spaces_of(tx, prepare.caller, request.namespace, ready.page, prepare.limits.fanout_namespaces_max)
+        return quest_for(ready, spaces, request, prepare.scope, prepare.now_us)
+
+    return replace(ready, read_again=rereading.read_again(prepare, request.org, quest_in))
 
 
 def ready_to_search(prepare: Prepare, request: SearchRequest) -> Ready:
@@ -97,27 +111,39 @@ def ready_to_search(prepare: Prepare, request: SearchRequest) -> Ready:
         scope=int(prepare.scope),
         namespace_scope=request.namespace_scope,
     )
-    return embedded(prepare, page)
+    return read_again(prepare, request, embedded(prepare, page))
 
 
 def ready_to_go_on(prepare: Prepare, request: NextPageRequest) -> Ready:
     """The page that the handle names."""
-    return embedded(prepare, handles.unpacked(Page, request.page, "page"))
+    return read_again(prepare, request, embedded(prepare, handles.unpacked(Page, request.page, "page")))
 
 
 def answer(ctx: Context, request: SearchRequest | NextPageRequest) -> SearchAnswer:
     """One page of hits."""
     ready = prepared_as(ctx, Ready)
     page = ready.page
-    spaces = FanOut((request.namespace,), ())
-    if page.namespace_scope == "all_mine":
-        spaces = namespaces.fan_out(ctx.tx, ctx.caller, request.namespace, ctx.limits.fanout_namespaces_max)
-    # A handle can narrow what the caller may see, never widen it.
-    reader = Reader(min(ctx.scope, ReadScope(page.scope)), request.user_id, request.session_id)
-    where = filter_of(page, spaces.read, reader, ctx.now_us)
-    quest = quest_of(page, where, ready.meaning)
+    spaces = spaces_of(ctx.tx, ctx.caller, request.namespace, page, ctx.limits.fanout_namespaces_max)
+    quest = quest_for(ready, spaces, request, ctx.scope, ctx.now_us)
     ranking = search.ranked(ctx.tx, quest)
     return answers.answered(quest, page, ranking, answers.judged(ctx.tx, quest, page, ranking), spaces.skipped)
+
+
+def spaces_of(tx: Transaction, caller: Caller, namespace: str, page: Page, most: int) -> FanOut:
+    """The namespaces to read."""
+    if page.namespace_scope == "all_mine":
+        return namespaces.fan_out(tx, caller, namespace, most)
+    return FanOut((namespace,), ())
+
+
+def quest_for(
+    ready: Ready, spaces: FanOut, request: SearchRequest | NextPageRequest, scope: ReadScope, now_us: int
+) -> Quest:
+    """The page as a search. A handle can narrow what the caller may see, never widen it."""
+    reader = Reader(min(scope, ReadScope(ready.page.scope)), request.user_id, request.session_id)
+    where = filter_of(ready.page, spaces.read, reader, now_us)
+    quest = quest_of(ready.page, where, ready.meaning)
+    return replace(quest, read_again=ready.read_again)
 
 
 def filter_of(page: Page, spaces: tuple[str, ...], reader: Reader, now_us: int) -> Filter:
@@ -162,14 +188,29 @@ def page_of(question: Question) -> Page:
     )
 
 
-def ask(tx: Transaction, question: Question) -> Section:
-    """The memory section: likely hits, or every hit when none is likely or all are to be explained."""
-    page = page_of(question)
+def question_quest(page: Page, question: Question) -> Quest:
+    """The search that a question of search.query makes."""
     reader = replace(question.reader, scope=min(question.reader.scope, ReadScope(page.scope)))
     # The page of a search of one namespace goes on in that one, though the request's default is all.
     spaces = question.namespaces if page.namespace_scope == "all_mine" else (question.namespace,)
     where = filter_of(page, spaces, reader, question.now_us)
     quest = quest_of(page, where, Meaning(question.vector, question.space, question.random_cosine))
+    return replace(quest, read_again=question.read_again)
+
+
+def refined(prepare: Prepare, question: Question) -> Question:
+    """The question with what a cross-encoder says of the best candidates, where the recipe wants it."""
+    page = page_of(question)
+    if not RECIPES[page.recipe].read_again_max:
+        return question
+    quest = question_quest(page, question)
+    return replace(question, read_again=rereading.read_again(prepare, question.org, lambda _: quest, question.until_s))
+
+
+def ask(tx: Transaction, question: Question) -> Section:
+    """The memory section: likely hits, or every hit when none is likely or all are to be explained."""
+    page = page_of(question)
+    quest = question_quest(page, question)
     ranking = search.ranked(tx, quest)
     found = answers.judged(tx, quest, page, ranking)
     likely = [one for one in found if not one.worth.below_threshold]
@@ -212,4 +253,4 @@ NEXT_PAGE = Op(
     may_lag=True,
 )
 
-LEG = Leg("memory", ask)
+LEG = Leg("memory", ask, refined=refined)

@@ -1,17 +1,19 @@
 """Ranks the memories that a reader may see. The indexes propose, the rows decide, the legs are joined."""
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Final
 
 from loom.ledger.indexing import MEMORY_SHELF
 from loom.planes import candidates
 from loom.planes.candidates import Probe
-from loom.planes.memory import select
-from loom.planes.memory.select import Filter
+from loom.planes.memory import neighbours, select
+from loom.planes.memory.select import Filter, Seen
 from loom.retrieval import dates, tokens
 from loom.retrieval.dates import Interval
-from loom.retrieval.fuse import MEANING, TIME, WORDS, Fused, fuse
+from loom.retrieval.fuse import MEANING, READING, TIME, WORDS, Fused, fuse
+from loom.retrieval.lending import Beside, asks_what_was_answered, lent, lowered
 from loom.retrieval.recipes import Recipe
 from loom.storage.indexes import Scored, Shelf, TextQuery, Vector
 from loom.storage.interface import Transaction
@@ -22,6 +24,9 @@ POOL_A_HIT: Final = 4
 POOL_MAX: Final = 500
 IN_TIME_MAX: Final = 100
 """Candidates that one time in the query brings, where time leads."""
+
+LENDERS: Final = 40
+"""Of each leg's best, how many memories' neighbours are looked at."""
 
 QUOTES: Final = str.maketrans(dict.fromkeys('"\u201c\u201d\u201e', " "))
 
@@ -38,6 +43,7 @@ class Quest:
         random_cosine: the median cosine of unrelated texts in that space.
         recipe: how to rank.
         pool: how many candidates each leg brings from each namespace; the same for every page of one search.
+        read_again: what a cross-encoder says of the best candidates, by item id; see `rereading`.
     """
 
     where: Filter
@@ -47,6 +53,7 @@ class Quest:
     random_cosine: float
     recipe: Recipe
     pool: int
+    read_again: Mapping[int, float] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,33 +97,41 @@ def ranked(tx: Transaction, quest: Quest) -> Ranking:
     """Every candidate of every namespace in one order; equal scores by item id."""
     query = tokens.query(quest.query, word_weight=quest.recipe.word_weight)
     intervals = dates.intervals(quest.query, quest.where.now_us) if quest.recipe.weights.get(TIME) else []
-    times: dict[int, int] = {}
+    items: dict[int, Seen] = {}
     words: list[Scored] = []
     meaning: list[Scored] = []
     phrased: set[int] = set()
+    beside: list[Beside] = []
     for namespace in quest.where.namespaces:
         its = replace(quest, where=replace(quest.where, namespaces=(namespace,)))
-        rows, lists = _found_in(tx, its, query, intervals)
-        times |= rows
+        rows, lists, pairs = _found_in(tx, its, query, intervals)
+        items |= rows
+        beside += pairs
         words += lists.words
         meaning += lists.meaning
         phrased |= set(lists.phrased)
     legs: dict[str, Sequence[Scored]] = {WORDS: words}
-    meaning_lost = quest.vector is not None and bool(times) and not meaning
+    meaning_lost = quest.vector is not None and bool(items) and not meaning
     if quest.vector is not None and not meaning_lost:
         legs[MEANING] = meaning
     if intervals:
-        legs[TIME] = dates.time_scores(intervals, [(item_id, (at,)) for item_id, at in times.items()])
+        legs[TIME] = dates.time_scores(intervals, [(item_id, (one.at,)) for item_id, one in items.items()])
+    if quest.read_again:
+        legs[READING] = [Scored(item_id, score) for item_id, score in quest.read_again.items() if item_id in items]
     floors = {WORDS: 0.0, MEANING: quest.random_cosine, TIME: 0.0}
-    order = [one for one in fuse(legs, quest.recipe.weights, floors) if one.item_id in times]
+    order = [one for one in fuse(legs, quest.recipe.weights, floors) if one.item_id in items]
+    if beside:
+        order = lent(order, beside)
+    if quest.recipe.neighbours and not asks_what_was_answered(quest.query):
+        order = lowered(order, {item_id for item_id, seen in items.items() if neighbours.is_said_by_machine(seen)})
     order.sort(key=lambda one: one.item_id not in phrased)
     return Ranking(order, query, meaning_lost)
 
 
 def _found_in(
     tx: Transaction, quest: Quest, query: TextQuery, intervals: Sequence[Interval]
-) -> tuple[dict[int, int], Lists]:
-    """One namespace's candidates that may be shown, with the scores of every leg that knows them."""
+) -> tuple[dict[int, Seen], Lists, list[Beside]]:
+    """One namespace's candidates that may be shown, every leg's scores of them, and who stands beside whom."""
     found = candidates.proposed(
         _probes(tx, quest, query),
         lambda ids: _rows(tx, quest.where, ids),
@@ -129,7 +144,17 @@ def _found_in(
             ids = select.in_time(tx, quest.where, one.start_us, one.end_us, IN_TIME_MAX)
             items |= _rows(tx, quest.where, [item_id for item_id in ids if item_id not in items])
     lists = Lists(words, meaning, [one.item_id for one in phrased])
-    return items, _completed(tx, quest, query, lists, items)
+    beside: list[Beside] = []
+    if quest.recipe.neighbours:
+        more, beside = neighbours.beside(tx, quest.where, items, _lenders(lists, items))
+        items |= more
+    return items, _completed(tx, quest, query, lists, items), beside
+
+
+def _lenders(lists: Lists, items: Collection[int]) -> set[int]:
+    """The best of each leg. What stands beside a worse one is lent too little to become a hit."""
+    seen = lists.seen(items)
+    return {one.item_id for leg in (seen.words, seen.meaning) for one in leg[:LENDERS]}
 
 
 def _probes(tx: Transaction, quest: Quest, query: TextQuery) -> list[Probe]:
@@ -166,7 +191,7 @@ def _completed(tx: Transaction, quest: Quest, query: TextQuery, lists: Lists, it
     return Lists(words, meaning, lists.phrased)
 
 
-def _rows(tx: Transaction, where: Filter, ids: Iterable[int]) -> dict[int, int]:
+def _rows(tx: Transaction, where: Filter, ids: Iterable[int]) -> dict[int, Seen]:
     return dict(select.seen(tx, where, sorted(ids)))
 
 

@@ -10,7 +10,7 @@ from loom.ledger import store
 from loom.ledger.conditions import REACHED, SEARCHED, reach_params
 from loom.ledger.rules import Item, Reader, Version
 from loom.planes import candidates
-from loom.storage.interface import Param, Transaction
+from loom.storage.interface import Param, Row, Transaction
 
 _SHOWN = (
     " AND i.memory_type <> 'profile' AND i.memory_type <> 'structured_profile' AND "
@@ -22,6 +22,9 @@ _SHOWN = (
     AND (:any_agent = 1 OR i.agent IN (:agents))
 """
 )
+
+HEAD_LENGTH = 64
+"""Characters of a value, as JSON, that ranking reads: enough for who speaks."""
 
 VISIBLE = "i.org = :org AND i.namespace IN (:namespaces)" + _SHOWN
 
@@ -35,7 +38,16 @@ i.item_id, i.version, v.tags, COALESCE(v.valid_at, v.created_at) AS at
     + "WHERE "
 )
 
-SEEN = "SELECT " + _ROWS + VISIBLE + " AND i.item_id IN (:ids)"
+SEEN = (
+    """
+SELECT i.item_id, i.agent, i.user_id, i.session_id, i.memory_type, v.tags, v.valid_at, v.created_at,
+    substr(v.value, 1, :head_length) AS head
+"""
+    + store.JOINED
+    + "WHERE "
+    + VISIBLE
+    + " AND i.item_id IN (:ids)"
+)
 
 # Of one namespace, in the order of an index, so that no page sorts what is on the others.
 VISIBLE_PAGE = (
@@ -94,6 +106,34 @@ class Filter:
         return set(self.tags) <= set(tags)
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What ranking needs of a memory.
+
+    Attributes:
+        agent: who wrote it.
+        user_id: whom it is about.
+        session_id: of its latest version.
+        memory_type: its type.
+        valid_at: from when its claim holds, microseconds UTC; None if not known.
+        created_at: when its latest version was written.
+        head: how its value begins, as JSON.
+    """
+
+    agent: str
+    user_id: str
+    session_id: str
+    memory_type: str
+    valid_at: int | None
+    created_at: int
+    head: str
+
+    @property
+    def at(self) -> int:
+        """From when the claim holds, else when it was written."""
+        return self.created_at if self.valid_at is None else self.valid_at
+
+
 def by_ids(tx: Transaction, where: Filter, ids: Sequence[int]) -> list[Item]:
     """Those of the items that the filter lets through, in no order."""
     if not ids:
@@ -102,14 +142,11 @@ def by_ids(tx: Transaction, where: Filter, ids: Sequence[int]) -> list[Item]:
     return [item for item in items if where.has_tags(item.head.attributes.tags)]
 
 
-def seen(tx: Transaction, where: Filter, ids: Sequence[int]) -> Mapping[int, int]:
-    """Those of the items that the filter lets through: id and the moment the claim holds from or was written.
-
-    Reads no values, which can be large.
-    """
-    rows = tx.rows(SEEN, ids=list(ids), **where.params()) if ids else ()
+def seen(tx: Transaction, where: Filter, ids: Sequence[int]) -> Mapping[int, Seen]:
+    """Those of the items that the filter lets through. Reads no whole values, which can be large."""
+    rows = tx.rows(SEEN, ids=list(ids), head_length=HEAD_LENGTH, **where.params()) if ids else ()
     return {
-        cast("int", row["item_id"]): cast("int", row["at"])
+        cast("int", row["item_id"]): _seen_of(row)
         for row in rows
         if not where.tags or where.has_tags(tags_in(row["tags"]))
     }
@@ -136,6 +173,18 @@ def in_time(tx: Transaction, where: Filter, start_us: int, end_us: int, most: in
     """Ids of what the filter lets through that is of a time, the latest first; `end_us` is not in it."""
     rows = tx.rows(IN_TIME, start=start_us, end=end_us, most=most, **where.params())
     return [cast("int", row["item_id"]) for row in rows if where.has_tags(tags_in(row["tags"]))]
+
+
+def _seen_of(row: Row) -> Seen:
+    return Seen(
+        agent=cast("str", row["agent"]),
+        user_id=cast("str", row["user_id"]),
+        session_id=cast("str", row["session_id"]),
+        memory_type=cast("str", row["memory_type"]),
+        valid_at=cast("int | None", row["valid_at"]),
+        created_at=cast("int", row["created_at"]),
+        head=cast("str", row["head"]),
+    )
 
 
 def tags_in(stored: object) -> Sequence[str]:

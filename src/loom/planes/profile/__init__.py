@@ -1,14 +1,23 @@
 """The profile: named sections that every agent reads first, and one structured profile of each user.
 
 `rules` says what may become of a section, `writing` and `reading` are the
-operations, `render` the prompt fragment, `activity` who read it, `leg` the
-profile's part of search.query, `store` its queries; `structured` is a folder
-of its own. Rows are the ledger's.
+operations, `render` the prompt fragment, `listing` the sections one by one,
+`activity` and `reads` who read them, `leg` the profile's part of search.query,
+`store` its queries; `structured` is a folder of its own. Rows are the ledger's.
 """
 
-from loom.planes.profile import activity, leg, reading, structured, writing
+from loom.planes.profile import activity, leg, listing, reading, reads, structured, writing
 
-OPS = (writing.SET, writing.APPEND, writing.REPLACE, reading.RENDER, activity.ACTIVITY, *structured.OPS)
+OPS = (
+    writing.SET,
+    writing.APPEND,
+    writing.REPLACE,
+    reading.RENDER,
+    listing.LIST,
+    activity.ACTIVITY,
+    reads.READS,
+    *structured.OPS,
+)
 LATE = {activity.READ: activity.add_reads, **structured.LATE}
 SWEEPS = (activity.forget_old,)
 LEG = leg.LEG

@@ -22,7 +22,6 @@ from loom.storage.interface import Transaction
 READ = "profile.read"
 """The name under which reads are queued."""
 
-DASHBOARD = "loom-dashboard"
 LOOKBACK_DAYS_MAX = 30
 KEPT_DAYS = LOOKBACK_DAYS_MAX + 1
 ENTRIES_MAX = 20
@@ -94,8 +93,8 @@ class ActivityAnswer(Answer):
 
 
 def note(ctx: Context, request: Request, op_name: str) -> None:
-    """Queue the fact of a read. The dashboard's own are not news."""
-    if DASHBOARD in (ctx.client, request.agent):
+    """Queue the fact of a read. The dashboard's own are not news, and it alone can say so."""
+    if ctx.unnoticed:
         return
     agent = (ctx.client or NONE) if request.agent == ANY_AGENT else request.agent
     ctx.later(
@@ -147,7 +146,7 @@ def forget_namespace(tx: Transaction, namespace: str) -> None:
     tx.run(FORGET_NAMESPACE, namespace=namespace)
 
 
-def flush(prepare: Prepare, request: ActivityRequest) -> None:
+def flush(prepare: Prepare, request: Request) -> None:
     """Have the reads before this call added up."""
     prepare.later.flush(request.org)
 

@@ -20,6 +20,7 @@ i.org = :org AND i.namespace = :namespace AND i.memory_type = 'profile'
     + REACHED
 )
 
+# Ordered by an expression, so that no engine walks every key of the namespace in order, but takes the few sections.
 SECTIONS = (
     store.COLUMNS
     + "WHERE "
@@ -27,7 +28,7 @@ SECTIONS = (
     + """
     AND (:any_agent = 1 OR i.agent = :agent)
     AND (:any_label = 1 OR i.memory_key IN (:labels))
-ORDER BY i.memory_key, i.agent, i.user_id LIMIT :most
+ORDER BY COALESCE(i.memory_key, ''), i.agent, i.user_id LIMIT :most
 """
 )
 

@@ -10,12 +10,12 @@ part of search.query.
 from collections.abc import Mapping
 
 from loom.jobs.handlers import LateHandler, Sweep
-from loom.planes.tracker import embeds, leg, ops_read, ops_write, store
+from loom.planes.tracker import embeds, leg, ops_list, ops_read, ops_write, store
 from loom.planes.tracker.cargo import CARGO
 from loom.planes.tracker.search import shelf
 from loom.storage.interface import Transaction
 
-OPS = (*ops_write.OPS, *ops_read.OPS)
+OPS = (*ops_write.OPS, *ops_read.OPS, *ops_list.OPS)
 JOBS = embeds.JOBS
 LATE: Mapping[str, LateHandler] = {}
 SWEEPS: tuple[Sweep, ...] = ()

@@ -51,6 +51,16 @@ ORDER BY i.created_at, i.item_id LIMIT :most
 BY_IDS = COLUMNS + "WHERE " + VISIBLE + " AND i.item_id IN (:ids)"
 COUNT = TOTAL + "WHERE " + VISIBLE
 
+LISTED = (
+    COLUMNS
+    + "WHERE "
+    + VISIBLE
+    + """
+    AND i.number <= :number AND (i.number < :number OR i.item_id < :item_id)
+ORDER BY i.number DESC, i.item_id DESC LIMIT :most
+"""
+)
+
 COUNT_EVERY = """
 SELECT count(*) AS total FROM tracker_issue WHERE org = :org AND namespace = :namespace AND created_at <= :as_of
 """
@@ -103,6 +113,17 @@ EVERY_TIME = 2**62
 EARLIEST_US = -EVERY_TIME
 
 NO_NUMBER = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a page of a list begins: behind this issue."""
+
+    number: int
+    item_id: int
+
+
+BEFORE_ALL = Place(EVERY_TIME, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +251,12 @@ def by_ids(tx: Transaction, where: Filter, ids: Sequence[int]) -> Mapping[int, I
     if not ids:
         return {}
     return {cast("int", row["item_id"]): issue_of(row) for row in tx.rows(BY_IDS, ids=list(ids), **where.params())}
+
+
+def listed(tx: Transaction, where: Filter, after: Place, most: int) -> list[Issue]:
+    """The next issues that the filter lets through, at most `most`, the highest number first."""
+    rows = tx.rows(LISTED, number=after.number, item_id=after.item_id, most=most, **where.params())
+    return [issue_of(row) for row in rows]
 
 
 def by_numbers(tx: Transaction, where: Filter, numbers: Sequence[int]) -> list[int]:

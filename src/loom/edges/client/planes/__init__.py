@@ -5,6 +5,7 @@ from loom.edges.client.core import Repeats
 from loom.edges.client.planes.code import AsyncCode, Code
 from loom.edges.client.planes.context import AsyncContext, Context
 from loom.edges.client.planes.conversation import AsyncConversation, Conversation
+from loom.edges.client.planes.dashboard import AsyncDashboard, Dashboard
 from loom.edges.client.planes.knowledge import AsyncKnowledge, Knowledge
 from loom.edges.client.planes.memory import AsyncMemory, Memory
 from loom.edges.client.planes.namespace import AsyncNamespace, Namespace
@@ -40,8 +41,11 @@ REPEATS = Repeats(
             "namespace.list",
             "ops.capabilities",
             "ops.health",
+            "ops.overview",
             "profile.activity",
             "profile.evidence",
+            "profile.list",
+            "profile.reads",
             "profile.render",
             "profile.schema_get",
             "profile.structured",
@@ -51,10 +55,11 @@ REPEATS = Repeats(
             "token.list",
             "tracker.duplicate_check",
             "tracker.get",
+            "tracker.list",
             "tracker.search",
         }
     ),
-    secrets=frozenset({"token.mint"}),
+    secrets=frozenset({"dashboard.link", "token.mint"}),
 )
 
 
@@ -65,6 +70,7 @@ class Planes:
         self.code = Code(run)
         self.context = Context(run)
         self.conversation = Conversation(run)
+        self.dashboard = Dashboard(run)
         self.knowledge = Knowledge(run)
         self.memory = Memory(run)
         self.namespace = Namespace(run)
@@ -83,6 +89,7 @@ class AsyncPlanes:
         self.code = AsyncCode(run)
         self.context = AsyncContext(run)
         self.conversation = AsyncConversation(run)
+        self.dashboard = AsyncDashboard(run)
         self.knowledge = AsyncKnowledge(run)
         self.memory = AsyncMemory(run)
         self.namespace = AsyncNamespace(run)

@@ -86,6 +86,8 @@ class MemoryListFields(Identity):
     """At most this many rows."""
     cursor: NotRequired[str]
     """next_cursor of the answer before, with the same filters; empty for the first page."""
+    counted: NotRequired[bool]
+    """Whether to count all that pass; without, total is a floor, and the answer is quick."""
     read_scope: NotRequired[Literal["namespace", "own_user", "own_session"]]
     """How far the read reaches across users: every user, this user_id, or this session; rows of no..."""
 

@@ -3,9 +3,10 @@
 
 from typing import Unpack
 
-from loom.edges.client.planes.ops_fields import OpsCapabilitiesFields, OpsHealthFields
+from loom.edges.client.planes.ops_fields import OpsCapabilitiesFields, OpsHealthFields, OpsOverviewFields
 from loom.edges.client.running import AsyncRun, Run
 from loom.system.about import CapabilitiesAnswer, HealthAnswer
+from loom.system.overview import OverviewAnswer
 
 
 class Ops:
@@ -22,6 +23,10 @@ class Ops:
         """Check whether the server, its store and its embedder work, and how much work is waiting."""
         return self._run("ops.health", HealthAnswer, fields)
 
+    def overview(self, **fields: Unpack[OpsOverviewFields]) -> OverviewAnswer:
+        """See how much each namespace you reach holds, by plane, and how much was written on each of the last days."""
+        return self._run("ops.overview", OverviewAnswer, fields)
+
 
 class AsyncOps:
     """The operations of `ops`, awaited."""
@@ -36,3 +41,7 @@ class AsyncOps:
     async def health(self, **fields: Unpack[OpsHealthFields]) -> HealthAnswer:
         """Check whether the server, its store and its embedder work, and how much work is waiting."""
         return await self._run("ops.health", HealthAnswer, fields)
+
+    async def overview(self, **fields: Unpack[OpsOverviewFields]) -> OverviewAnswer:
+        """See how much each namespace you reach holds, by plane, and how much was written on each of the last days."""
+        return await self._run("ops.overview", OverviewAnswer, fields)

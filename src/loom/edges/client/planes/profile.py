@@ -7,6 +7,8 @@ from loom.edges.client.planes.profile_fields import (
     ProfileActivityFields,
     ProfileAppendFields,
     ProfileEvidenceFields,
+    ProfileListFields,
+    ProfileReadsFields,
     ProfileRebuildFields,
     ProfileRenderFields,
     ProfileReplaceFields,
@@ -20,7 +22,9 @@ from loom.edges.client.planes.profile_fields import (
 from loom.edges.client.running import AsyncRun, Run
 from loom.planes.profile.activity import ActivityAnswer
 from loom.planes.profile.fields import SectionAnswer
+from loom.planes.profile.listing import ListAnswer
 from loom.planes.profile.reading import RenderAnswer
+from loom.planes.profile.reads import ReadsAnswer
 from loom.planes.profile.structured.ops_read import EvidenceAnswer, RebuildAnswer, StructuredAnswer, UsersAnswer
 from loom.planes.profile.structured.ops_schema import SchemaAnswer, SchemaGetAnswer
 from loom.planes.profile.writing import SetAnswer
@@ -43,6 +47,14 @@ class Profile:
     def evidence(self, **fields: Unpack[ProfileEvidenceFields]) -> EvidenceAnswer:
         """See which memories each value of a user's structured profile comes from, and whether they still stand."""
         return self._run("profile.evidence", EvidenceAnswer, fields)
+
+    def list(self, **fields: Unpack[ProfileListFields]) -> ListAnswer:
+        """List the profile's sections with the room each has left; profile.render reads them as one text."""
+        return self._run("profile.list", ListAnswer, fields)
+
+    def reads(self, **fields: Unpack[ProfileReadsFields]) -> ReadsAnswer:
+        """See how often each agent read the profile on each of the last days."""
+        return self._run("profile.reads", ReadsAnswer, fields)
 
     def rebuild(self, **fields: Unpack[ProfileRebuildFields]) -> RebuildAnswer:
         """Build a user's structured profile anew, soon, whether or not something changed."""
@@ -98,6 +110,14 @@ class AsyncProfile:
     async def evidence(self, **fields: Unpack[ProfileEvidenceFields]) -> EvidenceAnswer:
         """See which memories each value of a user's structured profile comes from, and whether they still stand."""
         return await self._run("profile.evidence", EvidenceAnswer, fields)
+
+    async def list(self, **fields: Unpack[ProfileListFields]) -> ListAnswer:
+        """List the profile's sections with the room each has left; profile.render reads them as one text."""
+        return await self._run("profile.list", ListAnswer, fields)
+
+    async def reads(self, **fields: Unpack[ProfileReadsFields]) -> ReadsAnswer:
+        """See how often each agent read the profile on each of the last days."""
+        return await self._run("profile.reads", ReadsAnswer, fields)
 
     async def rebuild(self, **fields: Unpack[ProfileRebuildFields]) -> RebuildAnswer:
         """Build a user's structured profile anew, soon, whether or not something changed."""

@@ -34,6 +34,20 @@ class ProfileEvidenceFields(Identity):
     """Kept for symmetry with other reads: the one user named is read, whatever is sent here."""
 
 
+class ProfileListFields(Identity):
+    """What `profile.list` takes."""
+
+    read_scope: NotRequired[Literal["namespace", "own_user", "own_session"]]
+    """Whose users' sections: everybody's, or one's own beside those of no user."""
+
+
+class ProfileReadsFields(Identity):
+    """What `profile.reads` takes."""
+
+    lookback_days: NotRequired[int]
+    """How many days to show, today among them; more than 30 counts as 30."""
+
+
 class ProfileRebuildFields(Identity):
     """What `profile.rebuild` takes."""
 

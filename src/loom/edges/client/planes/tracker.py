@@ -9,9 +9,11 @@ from loom.edges.client.planes.tracker_fields import (
     TrackerDuplicateCheckFields,
     TrackerGetFields,
     TrackerImportFields,
+    TrackerListFields,
     TrackerSearchFields,
 )
 from loom.edges.client.running import AsyncRun, Run
+from loom.planes.tracker.ops_list import ListAnswer
 from loom.planes.tracker.ops_read import CheckAnswer, GetAnswer, SearchAnswer
 from loom.planes.tracker.ops_write import AddAnswer, DeleteAnswer, ImportAnswer
 
@@ -41,6 +43,10 @@ class Tracker:
     def import_(self, **fields: Unpack[TrackerImportFields]) -> ImportAnswer:
         """Import up to 500 issues as GitHub gives them; what is here stays, what changed is brought up to date."""
         return self._run("tracker.import", ImportAnswer, fields)
+
+    def list(self, **fields: Unpack[TrackerListFields]) -> ListAnswer:
+        """List issues by their number, the latest first."""
+        return self._run("tracker.list", ListAnswer, fields)
 
     def search(self, **fields: Unpack[TrackerSearchFields]) -> SearchAnswer:
         """Find issues by words, meaning, an error message or a stack trace."""
@@ -72,6 +78,10 @@ class AsyncTracker:
     async def import_(self, **fields: Unpack[TrackerImportFields]) -> ImportAnswer:
         """Import up to 500 issues as GitHub gives them; what is here stays, what changed is brought up to date."""
         return await self._run("tracker.import", ImportAnswer, fields)
+
+    async def list(self, **fields: Unpack[TrackerListFields]) -> ListAnswer:
+        """List issues by their number, the latest first."""
+        return await self._run("tracker.list", ListAnswer, fields)
 
     async def search(self, **fields: Unpack[TrackerSearchFields]) -> SearchAnswer:
         """Find issues by words, meaning, an error message or a stack trace."""

@@ -91,6 +91,21 @@ class TrackerImportFields(Identity):
     """The repository they are of, as owner/name; read from their addresses when left out."""
 
 
+class TrackerListFields(Identity):
+    """What `tracker.list` takes."""
+
+    state: NotRequired[Literal["", "open", "closed"]]
+    """Only open or closed ones; empty for both."""
+    component: NotRequired[str]
+    """Only of this component; empty for any."""
+    limit: NotRequired[int]
+    """At most this many issues."""
+    cursor: NotRequired[str]
+    """next_cursor of the answer before; empty to begin."""
+    read_scope: NotRequired[Literal["namespace", "own_user", "own_session"]]
+    """Whose issues: every user's, or this user_id's or session's beside those of no user."""
+
+
 class TrackerSearchFields(Identity):
     """What `tracker.search` takes."""
 

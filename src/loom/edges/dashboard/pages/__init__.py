@@ -1,0 +1,1 @@
+"""A module for each page: what it asks for, and what its forms do."""

@@ -1,0 +1,101 @@
+"""Access: namespaces, and the tokens that reach them."""
+
+from typing import Any
+
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from loom.access.caller import Role
+from loom.edges.dashboard.pages.search import tags_of
+from loom.edges.dashboard.serving import Dashboard
+from loom.edges.dashboard.view import View
+from loom.errors import LoomError, Rejected
+
+KINDS = ("memory", "knowledge", "tracker", "code")
+ROLES = ("viewer", "writer", "admin")
+SCOPES = ("namespace", "own_user", "own_session")
+PINS = ("org", "agent", "user_id")
+PATH = "/access"
+
+
+def routes(dashboard: Dashboard) -> list[BaseRoute]:
+    """The page and what its forms do."""
+    sessions = dashboard.sessions
+
+    def mint(view: View) -> Response:
+        """Make a token, and show it this once."""
+        try:
+            made = view.call("token.mint", namespace=None, **wanted_token(view))
+        except LoomError as error:
+            view.alert, view.at = error, PATH
+            return access(view)
+        if view.session is not None and view.session.expires_at is None:
+            # The first token ends calls without one, and would shut out the person who just made it.
+            view.opened = sessions.open(view.caller)
+        return view.page("minted.html", made=made)
+
+    return [
+        dashboard.route(PATH, access),
+        dashboard.route("/access/mint", mint, writes=True),
+        dashboard.route("/access/revoke", revoke, writes=True),
+        dashboard.route("/access/create", create, writes=True),
+        dashboard.route("/access/describe", describe, writes=True),
+        dashboard.route("/access/delete", delete, writes=True),
+    ]
+
+
+def access(view: View) -> Response:
+    """The namespaces that the caller reaches; for admins the tokens as well."""
+    tokens: list[Any] = view.call("token.list", namespace=None)["tokens"] if view.is_admin else []
+    spaces = view.call("namespace.list", namespace=None)["namespaces"]
+    roles = [word for word in ROLES if Role[word.upper()] <= view.caller.role]
+    return view.page("access.html", spaces=spaces, tokens=tokens, kinds=KINDS, roles=roles, scopes=SCOPES)
+
+
+def wanted_token(view: View) -> dict[str, Any]:
+    """What a form says of a token to be made."""
+    days = view.text("days").strip()
+    if days and not days.isdecimal():
+        raise Rejected("ttl_days: a whole number of days; empty for a token that does not end", field="ttl_days")
+    names = tags_of(view.text("namespaces"))
+    pins = {name: view.text(f"pin_{name}") for name in PINS if view.text(f"pin_{name}")}
+    return {
+        "name": view.text("name"),
+        "role": view.text("role") or "writer",
+        "read_scope": view.text("read_scope") or None,
+        "ttl_days": int(days[:6]) if days else None,
+        "pins": pins,
+        **({"namespaces": names} if names else {}),
+    }
+
+
+def revoke(view: View) -> Response:
+    """End a token."""
+    return changed(view, "revoked", "token.revoke", token_id=view.text("token_id"))
+
+
+def create(view: View) -> Response:
+    """Make a namespace."""
+    wanted = {"kind": view.text("kind") or "memory", "description": view.text("description")}
+    return changed(view, "created", "namespace.create", name=view.text("name"), **wanted)
+
+
+def describe(view: View) -> Response:
+    """Say what a namespace is for."""
+    wanted = {"name": view.text("name"), "description": view.text("description")}
+    return changed(view, "described", "namespace.update", **wanted)
+
+
+def delete(view: View) -> Response:
+    """Delete a namespace with all that is in it."""
+    return changed(view, "gone", "namespace.delete", name=view.text("name"), confirm=view.text("confirm"))
+
+
+def changed(view: View, done: str, op: str, **args: Any) -> Response:
+    """Run an operation, and show the page as it then is, or with the refusal."""
+    try:
+        view.call(op, namespace=None, **args)
+    except LoomError as error:
+        view.alert, view.at = error, PATH
+        return access(view)
+    return view.to(PATH, done=done)
