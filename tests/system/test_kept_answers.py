@@ -50,7 +50,7 @@ def test_why_a_memory_was_locked_goes_with_it(core: Core, way: str) -> None:
     core.call("memory.pin", key="pin", pinned=False, **about)
     core.call("memory.lock", mode="", **about)
     assert SECRET in kept(core)
-    args = about if way == "memory.redact" else {"name": "gone", "confirm": "gone"}
+    args: dict[str, Any] = about if way == "memory.redact" else {"name": "gone", "confirm": "gone"}
     core.call(way, **args)
     assert SECRET not in kept(core)
 

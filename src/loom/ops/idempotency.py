@@ -115,7 +115,7 @@ def forget_text(tx: Transaction, op: str, about: Mapping[str, str], *fields: str
     for row in tx.rows(ABOUT, op=op, told=json.dumps(next(iter(about.values())))):
         answer = cast("dict[str, Any]", json.loads(str(row["answer"])))
         if all(answer.get(name) == value for name, value in about.items()):
-            emptied = {field: [] if isinstance(answer.get(field), list) else "" for field in fields}
+            emptied: dict[str, Any] = {field: type(answer.get(field, ""))() for field in fields}
             told = json.dumps(answer | emptied)
             tx.run(REWORD, principal=row["principal"], key=row["idempotency_key"], answer=told)
 

@@ -288,17 +288,18 @@ def test_a_token_of_one_session_neither_reads_nor_changes_the_row_that_keeps_the
     for named in ({"memory_key": KEY}, {"memory_id": memory_id}):
         with pytest.raises(NotFound):
             core.call("memory.history", caller=one, **named)
-    listing = {"memory_types": ["structured_profile"], "bodies": "full"}
+    listing: dict[str, Any] = {"memory_types": ["structured_profile"], "bodies": "full"}
     assert core.call("memory.list", caller=one, **listing)["items"] == []
     assert core.call("memory.list", caller=one, as_of="2100-01-01T00:00:00Z", **listing)["items"] == []
-    for op, more in (
-        ("delete", {}),
-        ("redact", {}),
-        ("lock", {"mode": "no_delete"}),
-        ("pin", {"pinned": True}),
-        ("touch", {"ttl_seconds": 1}),
-        ("delete_version", {"version_text": version_text}),
-    ):
+    writes: dict[str, dict[str, Any]] = {
+        "delete": {},
+        "redact": {},
+        "lock": {"mode": "no_delete"},
+        "pin": {"pinned": True},
+        "touch": {"ttl_seconds": 1},
+        "delete_version": {"version_text": version_text},
+    }
+    for op, more in writes.items():
         with pytest.raises((NotFound, Denied)):
             core.call(f"memory.{op}", caller=one, memory_key=KEY, agent="-", **more)
     assert on(core, "get", KEY)["version_text"] == version_text
