@@ -158,7 +158,7 @@ def redact(tx: Transaction, item: Item) -> Item:
     head = replace(
         item.head, status=REDACTED, value_text=None, content_sha256="", value_length=0, attributes=attributes
     )
-    after = replace(item, head=head, status=REDACTED, expires_at=None, ended_at=None)
+    after = replace(item, head=head, status=REDACTED, expires_at=None, ended_at=None, lock_reason="")
     _put_item(tx, after)
     indexing.update(tx, item, after, None)
     _left_derived(tx, item, after)

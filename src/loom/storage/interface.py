@@ -105,6 +105,13 @@ class Transaction(Protocol):
         """
         ...
 
+    def share(self, *key: str) -> None:
+        """Until this transaction ends, no other transaction locks the same `key`; others may share it as well.
+
+        It may wait for the next statement that has an answer, as `lock` may. Taken before other locks.
+        """
+        ...
+
     def stamp_soon(self) -> None:
         """Let the next stamp come with the next statement that has an answer: for a writer that holds its lock."""
         ...

@@ -141,7 +141,7 @@ class Transfer:
 
     def export(self, ctx: Context, request: ExportRequest) -> ExportAnswer:
         """One page of lines."""
-        check_whole_reach(ctx)
+        check_reads_everything(ctx)
         reach = Reach((request.namespace,))
         if request.all_namespaces:
             reach = Reach(None if ctx.caller.namespaces is None else tuple(sorted(ctx.caller.namespaces)))
@@ -191,7 +191,7 @@ class Transfer:
 
     def import_lines(self, ctx: Context, request: ImportRequest) -> ImportAnswer:
         """Take each line that fits. A line is checked whole before it changes anything."""
-        check_whole_reach(ctx)
+        check_writes_everything(ctx)
         imported, refused = 0, list[Refusal]()
         for place, one in enumerate(prepared_as(ctx, Checked).lines):
             try:
@@ -226,10 +226,17 @@ def _taken(ctx: Context, one: Taken | LoomError) -> bool:
     return one.cargo.take(ctx, one.line)
 
 
-def check_whole_reach(ctx: Context) -> None:
+def check_reads_everything(ctx: Context) -> None:
     """Denied for a token that does not read every user's rows."""
     if ctx.scope is not ReadScope.NAMESPACE:
         raise Denied("export and import need a token that reads the whole namespace")
+
+
+def check_writes_everything(ctx: Context) -> None:
+    """Denied for a token that may not write every user's rows: lines name whose they are."""
+    check_reads_everything(ctx)
+    if not ctx.caller.reaches_everybody:
+        raise Denied("import needs a token that is limited to no agent, user or session: lines name their own")
 
 
 def ops(cargos: Sequence[AnyCargo] = ()) -> tuple[AnyOp, ...]:

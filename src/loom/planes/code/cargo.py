@@ -212,6 +212,7 @@ def take(ctx: Context, made: Ready) -> bool:
     cargo.check_reached(ctx, line.namespace)
     stamps = [line.generation, *(number for one in line.files for number in (one.file_id, *one.symbol_ids))]
     cargo.check_not_ahead(ctx, *stamps, field="files")
+    namespaces.enter(ctx.tx, line.namespace)
     ctx.tx.lock("code", line.namespace)
     later = is_later(ctx, line)
     new = missing(ctx.tx, made)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from loom.access import namespaces
 from loom.ledger import conditions
 from loom.ledger.rules import Reader
 from loom.planes.knowledge import rules
@@ -140,6 +141,7 @@ class StoredChunk:
 
 def lock(tx: Transaction, namespace: str, user_id: str, uri: str) -> None:
     """Hold the uri against every other writer until the transaction ends; taken before the document is read."""
+    namespaces.enter(tx, namespace)
     tx.lock("knowledge", namespace, user_id, uri)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from loom.access import namespaces
 from loom.access.caller import ReadScope
 from loom.ledger import conditions
 from loom.ledger.rules import Reader
@@ -28,7 +29,7 @@ SELECT count(*) AS total FROM tracker_issue i
 """
 
 VISIBLE = (
-    conditions.REACHED
+    conditions.reached("i")
     + """
     AND i.org = :org AND i.namespace = :namespace AND i.created_at <= :as_of
     AND (:any_state = 1 OR i.state = :state) AND (:any_component = 1 OR i.component = :component)
@@ -163,6 +164,7 @@ class Filter:
 
 def lock(tx: Transaction, namespace: str, number: int) -> None:
     """Keep others from writing the issue until the transaction ends."""
+    namespaces.enter(tx, namespace)
     tx.lock("tracker", namespace, str(number))
 
 

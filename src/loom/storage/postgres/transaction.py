@@ -13,6 +13,7 @@ from loom.storage.postgres.text_index import PostgresTextIndex
 from loom.storage.postgres.vector_index import PostgresVectorIndex
 
 _LOCK = "SELECT pg_advisory_xact_lock(%(number)s)"
+_SHARE = "SELECT pg_advisory_xact_lock_shared(%(number)s)"
 
 
 class PostgresTransaction:
@@ -58,9 +59,16 @@ class PostgresTransaction:
 
         Two keys whose hashes meet (one in 2^64) wait for each other, which is harmless.
         """
+        self._hold(_LOCK, key)
+
+    def share(self, *key: str) -> None:
+        """Until this transaction ends, no other transaction locks the same `key`; others may share it as well."""
+        self._hold(_SHARE, key)
+
+    def _hold(self, statement: str, key: tuple[str, ...]) -> None:
         self._session.need_write(f"a lock of {len(key)} words")
         digest = hashlib.blake2b(json.dumps([self.org, *key]).encode(), digest_size=8).digest()
-        self._session.send(_LOCK, {"number": int.from_bytes(digest, "big", signed=True)})
+        self._session.send(statement, {"number": int.from_bytes(digest, "big", signed=True)})
         # A stamp from before this lock may be below one that its last holder used.
         self._coming = None
 
