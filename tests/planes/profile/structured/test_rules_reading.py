@@ -86,6 +86,7 @@ def test_a_cue_is_a_mark(text: str, mark: Mark) -> None:
         ("Sails with her sister", False),
         ("Teacher moved her up to B1", False),
         ("The user's boat is red", False),
+        ("User's boat is red", False),
     ],
 )
 def test_other_people_are_told_apart(text: str, *, other: bool) -> None:

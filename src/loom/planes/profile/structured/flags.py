@@ -61,10 +61,11 @@ _ANOTHER: Final = re.compile(
     r"(?:client|customer|user|patient|learner|player|member|guest)|clients|customers|users|patients)(?!\w)(?! since)",
     re.IGNORECASE,
 )
-_USER_POSSESSIVE: Final = re.compile(
-    r"(?<!\w)(?!(?:user|client|customer|learner|patient|member|player|traveller|it|he|she|that|what|there|here|who|let)['\u2019]s)"
-    r"[A-Z]\w+['\u2019]s (?=[a-z])"
+_PERSON_POSSESSIVE: Final = re.compile(
+    r"(?<!\w)(?!(?i:user|client|customer|learner|patient|member|player|traveller"
+    r"|it|he|she|that|what|there|here|who|let)['\u2019]s)[A-Z]\w+['\u2019]s (?=[a-z])"
 )
+"""A person by name, who has something: `Maria's car`. The user is none, at the head of a sentence either."""
 
 
 def is_order(text: str) -> bool:
@@ -92,7 +93,7 @@ def others_in(text: str) -> frozenset[str]:
         found.add(ANOTHER)
     if _CHINESE_KIN.search(text):
         found.add("other")
-    if possessive := _USER_POSSESSIVE.search(text):
+    if possessive := _PERSON_POSSESSIVE.search(text):
         found.add(possessive[0].strip().casefold())
     return frozenset(found)
 
