@@ -20,6 +20,7 @@ UNBOUNDED = {
     ("conversation.search", "query"),
     ("context.pack", "query"),
     ("tracker.search", "query"),
+    ("code.search", "query"),
 }
 """A query is data of any length; its first 10,000 characters are used."""
 WRONG: dict[str, list[object]] = {
