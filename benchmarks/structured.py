@@ -114,7 +114,7 @@ def reads(home: Path, counts: Sequence[int]) -> None:
 def build(settings: Settings, count: int) -> None:
     """One build over the facts of a user, as the job does it, with its reads and its write."""
     database, embedder = compose.database(settings), compose.embedder(settings)
-    bench = Bench(database, embedder, compose.clock_us, settings.tombstone_days)
+    bench = Bench(database, embedder, compose.clock_us, settings.tombstone_days, settings.audit_days)
     handler = compose.jobs(settings, embedder, None)[BUILD]
     namespace = f"facts{count}"
     place = derived.place_of(namespace, "ada")

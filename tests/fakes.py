@@ -24,6 +24,7 @@ HTTP = Transport()
 ORG, NAMESPACE, AGENT = "dev", "local", "claude"
 DRAIN_TURNS_MAX = 50
 JOBS_TAKEN_MAX = 500
+AUDIT_DAYS = 365
 LIMITS = Limits(fanout_namespaces_max=20, leg_timeout_s=5.0, tombstone_days=14, git_schemes=("https", "ssh", "file"))
 
 
@@ -153,7 +154,7 @@ class Core:
 
 def bench_of(database: Database, embedder: Embedder, clock: Clock) -> Bench:
     """What job handlers work with, under `LIMITS`."""
-    return Bench(database, embedder, clock, LIMITS.tombstone_days)
+    return Bench(database, embedder, clock, LIMITS.tombstone_days, AUDIT_DAYS)
 
 
 CoreOf = Callable[..., Core]

@@ -66,10 +66,11 @@ LEFT_BEHIND = frozenset(
         ),
         *("derived_watch", "derived_user", "derived_build", "derived_source"),
         *("sign_in_code", "sign_in_session"),
+        "audit_record",
     }
 )
-"""Tables that stay: work under way, kept answers, secrets, who read what, files that were not added yet; and
-what the builds of structured profiles read."""
+"""Tables that stay: work under way, kept answers, secrets, who read what and who did what here, files that were
+not added yet; and what the builds of structured profiles read."""
 
 Tables = Mapping[str, Sequence[Row]]
 Line = dict[str, Any]

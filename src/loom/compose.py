@@ -258,7 +258,7 @@ def build(settings: Settings) -> App:
     """
     language_model = writer(settings)
     store, model, reader = database(settings), embedder(settings), reranker(settings)
-    bench = Bench(store, model, clock_us, settings.tombstone_days, language_model)
+    bench = Bench(store, model, clock_us, settings.tombstone_days, settings.audit_days, language_model)
     late = LateQueue(bench, {name: handler for part in (*PLANES, system) for name, handler in part.LATE.items()})
     sweeps = [sweep for part in (*PLANES, system) for sweep in part.SWEEPS]
     slow = memory.SLOW if language_model is None else memory.SLOW | {profile.BUILD}

@@ -172,6 +172,9 @@ class Settings(BaseSettings):
         "here", "Whether a server makes vectors and cleans up itself, or leaves that to `loom worker`."
     )
     tombstone_days: int = _setting(14, "How long a deleted memory can be restored.", unit="days", ge=0)
+    audit_days: int = _setting(
+        365, "How long the audit keeps what changed access or took information away.", unit="days", ge=1, le=36_500
+    )
     vector_cache_mb: int = _setting(
         512, "Memory for vectors kept ready to search; one of the built-in model takes 1.7 KiB.", unit="MiB", ge=1
     )

@@ -110,6 +110,8 @@ def store(http: httpx.Client) -> dict[str, str]:
     call("profile.schema_set", namespace="people", json_schema=schema)
     call("memory.set", namespace="people", user_id="ada", memory_key="diet", value="vegetarian")
     hostile(call)
+    for number in range(60):
+        call("namespace.update", name="people", description=f"Who we are, for the {number}th time.")
     return {"document": document["document_id"]}
 
 
@@ -120,6 +122,9 @@ def hostile(call: Any) -> None:
     call("memory.set", **where, **one, value="first")
     call("memory.set", **where, **one, value=PROBE)
     call("memory.lock", **where, memory_key=PROBE[:200], mode="no_delete", reason=PROBE)
+    gone = {**where, "agent": "x<img src=x onerror=alert(2)>", "memory_key": f"gone {PROBE[:200]}"}
+    call("memory.set", **gone, value=PROBE)
+    call("memory.delete", **gone)
     call("profile.set", **where, label=f"s {PROBE[:200]}", value=PROBE)
     call("profile.render", agent="x<img src=x onerror=alert(2)>", **where)
     call("namespace.update", name=HOSTILE, description=PROBE)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from browser_kit import Site, Watched
+from browser_kit import HOSTILE, Site, Watched
 from playwright.sync_api import expect
 
 pytestmark = pytest.mark.browser
@@ -156,6 +156,33 @@ def test_a_token_is_minted_shown_once_and_revoked(admin: Watched, site: Site) ->
     expect(page.locator("tr", has_text="a visitor")).to_contain_text("revoked")
     with site.server.client(token) as http:
         assert http.post("/v1/namespace.list", json={}).status_code == 401
+
+
+def test_the_audit_is_read_page_by_page_and_filtered(admin: Watched, site: Site) -> None:
+    page = admin.page
+    admin.go("/access")
+    rows = page.locator("#audit tbody tr")
+    expect(rows).to_have_count(50)
+    page.locator("#audit").get_by_role("link", name="Next page").click()
+    expect(page.locator("#audit").get_by_role("link", name="First page")).to_be_visible()
+    expect(rows.first).to_be_in_viewport()
+    with site.server.client(site.tokens["admin"]) as http:
+        made = http.post("/v1/token.mint", json={"name": "ended soon"}).json()
+        http.post("/v1/token.revoke", json={"token_id": made["token_id"]})
+    admin.go("/access")
+    page.get_by_label("Operation").fill("token.revoke")
+    page.get_by_role("button", name="Filter").click()
+    expect(rows.first).to_contain_text("token.revoke")
+    assert all("token.revoke" in text for text in rows.all_inner_texts())
+    page.get_by_label("In namespace").fill(HOSTILE)
+    page.get_by_label("Operation").fill("memory.delete")
+    page.get_by_role("button", name="Filter").click()
+    expect(rows).to_have_count(1)
+    expect(rows).to_contain_text("gone <script>alert('loom')</script>")
+    page.set_viewport_size({"width": 360, "height": 780})
+    cell = rows.locator("td[data-label=About]")
+    assert cell.evaluate("cell => getComputedStyle(cell, '::before').content") == '"About"', "a card says what is what"
+    assert cell.bounding_box()["width"] <= 360  # pyright: ignore[reportOptionalSubscript]
 
 
 def test_the_connection_is_checked_as_an_agent_does(admin: Watched, site: Site) -> None:

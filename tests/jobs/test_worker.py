@@ -133,7 +133,11 @@ def test_a_woken_org_is_served_soon(bench: Bench) -> None:
 def test_a_job_that_waits_is_done_when_it_is_due_and_not_at_the_next_look(database: Database, clock: Clock) -> None:
     begin_us, begin_s = clock(), time.monotonic()
     bench = Bench(
-        database, HashingEmbedder(), lambda: begin_us + int((time.monotonic() - begin_s) * 1_000_000), tombstone_days=14
+        database,
+        HashingEmbedder(),
+        lambda: begin_us + int((time.monotonic() - begin_s) * 1_000_000),
+        tombstone_days=14,
+        audit_days=365,
     )
     seen = Seen()
     worker = made(bench, {"one": seen})

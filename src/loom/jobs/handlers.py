@@ -18,6 +18,7 @@ class Bench:
         embedder: turns text into vectors.
         clock_us: now, in microseconds UTC.
         tombstone_days: how long a deleted memory can be restored.
+        audit_days: how long the audit keeps its records.
         writer: the language model; None when none is configured.
     """
 
@@ -25,6 +26,7 @@ class Bench:
     embedder: Embedder
     clock_us: Callable[[], int]
     tombstone_days: int
+    audit_days: int
     writer: Writer | None = None
 
 

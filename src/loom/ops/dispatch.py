@@ -12,7 +12,7 @@ from loom.errors import Conflict, Denied, LoomError, Rejected, Unavailable
 from loom.models.interface import Embedder
 from loom.models.reranker import Reranker
 from loom.models.writer import Writer
-from loom.ops import idempotency, identity, invalid, text_checks
+from loom.ops import audit, idempotency, identity, invalid, text_checks
 from loom.ops.idempotency import Attempt
 from loom.ops.ratelimit import RateLimit
 from loom.ops.registry import Registry
@@ -126,7 +126,9 @@ class Dispatcher:
                     client=transport.agent,
                     unnoticed=transport.unnoticed,
                 )
-                body = dumped(op, op.run(ctx, request))
+                answer = op.run(ctx, request)
+                audit.keep(ctx, op, transport, request, answer)
+                body = dumped(op, answer)
                 if attempt:
                     idempotency.keep(tx, attempt, body, now_us)
                 return body

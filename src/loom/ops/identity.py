@@ -55,6 +55,15 @@ def scope_of(op: AnyOp, caller: Caller, args: Mapping[str, Any]) -> ReadScope:
     return min(caller.read_scope, wanted)
 
 
+def doer(caller: Caller, transport: Transport, request: Request) -> str:
+    """The agent that calls, as far as it is known: a request can name another one, whose row it means."""
+    client = transport.agent
+    if client is not None and (len(client) > IDENTITY_LENGTH_MAX or has_control(client)):
+        client = None
+    named = NONE if request.agent == ANY_AGENT else request.agent
+    return caller.pins.get("agent") or client or named
+
+
 def check_one_agent(request: Request) -> None:
     """Rejected when a new row would belong to any agent."""
     if request.agent == ANY_AGENT:

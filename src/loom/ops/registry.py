@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pydantic import BaseModel
 
 from loom.errors import UnknownOp
-from loom.ops.spec import AnyOp, tool_name
+from loom.ops.spec import AnyOp, Audited, Kind, tool_name
 
 NAME = re.compile(r"[a-z]+(\.[a-z][a-z_]*)+")
 TOOL = re.compile(r"[a-z][a-z0-9_]{0,36}")
@@ -22,7 +22,7 @@ class Registry:
 
     Raises:
         ValueError: a name is malformed or taken, a field has no description,
-            or an example is not a valid input.
+            an example is not a valid input, or the audit is to keep what there is not.
     """
 
     def __init__(self, ops: Iterable[AnyOp]) -> None:
@@ -71,11 +71,20 @@ class Registry:
             raise ValueError(f"{op.name}: a summary of 1 to {SUMMARY_LENGTH_MAX} characters is needed")
         for model in (op.takes, op.gives):
             check_described(op.name, model)
+        if op.audited is not None:
+            _check_audited(op, op.audited)
         unknown = set(op.example) - set(op.takes.model_fields)
         missing = {name for name, info in op.takes.model_fields.items() if info.is_required()} - set(op.example)
         missing -= {"org", "namespace", "agent"}
         if unknown or missing:
             raise ValueError(f"{op.name}: the example has unknown {sorted(unknown)} or lacks {sorted(missing)}")
+
+
+def _check_audited(op: AnyOp, audited: Audited) -> None:
+    takes, gives = set(op.takes.model_fields), set(op.gives.model_fields)
+    unknown = {*audited.about} - takes - gives | {*audited.outcome} - gives | {audited.namespace} - takes
+    if op.kind is Kind.READ or unknown:
+        raise ValueError(f"{op.name}: only writes are audited, by fields that they have; unknown: {sorted(unknown)}")
 
 
 def check_described(op_name: str, model: type[BaseModel]) -> None:

@@ -214,6 +214,24 @@ Out = TypeVar("Out", bound=Answer)
 
 
 @dataclass(frozen=True, slots=True)
+class Audited:
+    """What the audit keeps of an operation's calls. Only names, ids and numbers may be listed.
+
+    Attributes:
+        about: fields of the answer, or else of the request, that name what the call was about.
+        outcome: fields of the answer that say how much came of it: numbers, or yes or no.
+        namespace: the field of the request that names the namespace.
+        tenant: the org that the record concerns, from the context, the request and the answer; None for the
+            request's. Asked after the handler, in its transaction.
+    """
+
+    about: tuple[str, ...] = ()
+    outcome: tuple[str, ...] = ()
+    namespace: str = "namespace"
+    tenant: Callable[[Context, Any, Any], str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Op(Generic[In, Out]):
     """One operation, declared once; HTTP, OpenAPI, MCP, command line, client and docs read this.
 
@@ -235,6 +253,8 @@ class Op(Generic[In, Out]):
         destructive: whether it can take stored information away (an MCP hint).
         may_lag: whether a read may come from a replica that is a moment behind; false where callers read back
             what they just wrote.
+        audited: what the audit keeps of each call, for a write that changes access or takes information away;
+            None to keep nothing.
     """
 
     name: str
@@ -253,6 +273,7 @@ class Op(Generic[In, Out]):
     replayable: bool = True
     destructive: bool = False
     may_lag: bool = False
+    audited: Audited | None = None
 
 
 AnyOp = Op[Any, Any]

@@ -8,7 +8,7 @@ from loom.ops.registry import Registry
 from loom.ops.spec import AnyOp, Later
 from loom.planes.cargo import AnyCargo
 from loom.storage.interface import SYSTEM_ORG
-from loom.system import about, namespaces, overview, sign_in, tokens, transfer
+from loom.system import about, audit, namespaces, overview, sign_in, tokens, transfer
 from loom.system.namespaces import Purge
 
 LATE = tokens.LATE
@@ -18,6 +18,7 @@ def operations(purges: Sequence[Purge] = (), cargos: Sequence[AnyCargo] = ()) ->
     """The system's operations; `purges` are the planes' own part of namespace.delete, `cargos` of store.export."""
     return (
         about.HEALTH,
+        audit.LIST,
         overview.OVERVIEW,
         sign_in.LINK,
         *namespaces.ops(purges),
@@ -39,7 +40,7 @@ def forget_answers(bench: Bench, org: str) -> None:
         idempotency.sweep(tx, now_us)
 
 
-SWEEPS = (forget_answers,)
+SWEEPS = (forget_answers, audit.forget_old)
 
 
 def registry(ops: Iterable[AnyOp], purges: Sequence[Purge] = (), cargos: Sequence[AnyCargo] = ()) -> Registry:

@@ -11,13 +11,14 @@ from loom.access.caller import Caller, Role
 from loom.access.namespaces import Binding, Namespace, NamespaceKind
 from loom.errors import Conflict, Denied, NotFound, Rejected
 from loom.ledger import writes
-from loom.ops import idempotency
+from loom.ops import audit, idempotency
 from loom.ops.fields import Instant, instant
 from loom.ops.spec import (
     IDENTITY_LENGTH_MAX,
     NONE,
     Answer,
     AnyOp,
+    Audited,
     Context,
     Kind,
     Op,
@@ -260,6 +261,7 @@ class Deleting:
             raise _missing()
         items = writes.purge_namespace(ctx.tx, request.name)
         activity.forget_namespace(ctx.tx, request.name)
+        audit.forget_names(ctx.tx, request.name)
         for op, fields in TOLD_AGAIN.items():
             idempotency.forget_text(ctx.tx, op, {"namespace": request.name}, *fields)
         for op in ("namespace.create", "namespace.update"):
@@ -307,6 +309,7 @@ CREATE = Op(
     prepare=found_tracker,
     example={"name": "project-x", "description": "What we know about project X."},
     raises=(Conflict, Denied),
+    audited=Audited(about=("name", "kind"), namespace="name"),
 )
 
 LIST = Op(
@@ -331,6 +334,7 @@ UPDATE = Op(
     prepare=found_tracker,
     example={"name": "project-x", "description": "Project X, finished in May."},
     raises=(NotFound, Denied),
+    audited=Audited(about=("name",), namespace="name"),
 )
 
 
@@ -348,6 +352,7 @@ def deleting(purges: Sequence[Purge]) -> Op[DeleteRequest, DeleteAnswer]:
         gives=DeleteAnswer,
         role=Role.ADMIN,
         kind=Kind.IDEMPOTENT,
+        audited=Audited(about=("name",), outcome=("items_deleted",), namespace="name"),
         run=Deleting(purges).delete,
         example={"name": "project-x", "confirm": "project-x"},
         raises=(NotFound, Denied),

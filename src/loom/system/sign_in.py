@@ -7,7 +7,7 @@ from pydantic import Field
 from loom.access import sessions
 from loom.access.caller import Role
 from loom.ops.fields import Instant, instant
-from loom.ops.spec import Answer, Context, Kind, Op, ServerRequest
+from loom.ops.spec import Answer, Audited, Context, Kind, Op, ServerRequest
 
 ENTRY = "/enter?code="
 """Where the dashboard takes a code."""
@@ -43,4 +43,5 @@ LINK = Op(
     toolsets=frozenset(),
     own_org=True,
     replayable=False,
+    audited=Audited(),
 )

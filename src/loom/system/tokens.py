@@ -13,7 +13,7 @@ from loom.errors import Denied, NotFound, Rejected
 from loom.jobs.handlers import Bench
 from loom.ops.fields import DAY_US, Instant, RoleWord, ScopeWord, instant, instant_or_none, microseconds
 from loom.ops.identity import ANY_AGENT, NOT_GIVEN
-from loom.ops.spec import IDENTITY_LENGTH_MAX, Answer, Context, Kind, Op, ServerRequest
+from loom.ops.spec import IDENTITY_LENGTH_MAX, Answer, Audited, Context, Kind, Op, ServerRequest
 from loom.ops.text_checks import has_control
 
 USED = "token.used"
@@ -152,6 +152,13 @@ def revoke(ctx: Context, request: RevokeRequest) -> RevokeAnswer:
     return RevokeAnswer(token_id=request.token_id, revoked_at=instant(ended))
 
 
+def tenant_of_revoked(ctx: Context, request: RevokeRequest, answer: RevokeAnswer) -> str:
+    """The org of the token that has ended; its admins see who did it."""
+    del request
+    token = tokens.find(ctx.tx, answer.token_id)
+    return ctx.tx.org if token is None else token.caller.pins["org"]
+
+
 def note_uses(bench: Bench, org: str, payloads: Sequence[Mapping[str, Json]]) -> None:
     """Keep when tokens were used."""
     with bench.database.transaction(org, write=True) as tx:
@@ -216,6 +223,7 @@ MINT = Op(
     toolsets=frozenset(),
     own_org=True,
     replayable=False,
+    audited=Audited(about=("token_id", "role"), tenant=lambda _ctx, _request, answer: answer.org),
 )
 
 LIST = Op(
@@ -244,6 +252,7 @@ REVOKE = Op(
     toolsets=frozenset(),
     own_org=True,
     destructive=True,
+    audited=Audited(about=("token_id",), tenant=tenant_of_revoked),
 )
 
 OPS = (MINT, LIST, REVOKE)

@@ -10,7 +10,7 @@ from loom.access.caller import ReadScope, Role
 from loom.errors import Denied, LoomError, Rejected
 from loom.ops import handles, invalid
 from loom.ops.fields import HANDLE_LENGTH_MAX
-from loom.ops.spec import Answer, AnyOp, Context, Kind, Op, OpenRequest, Prepare, prepared_as
+from loom.ops.spec import Answer, AnyOp, Audited, Context, Kind, Op, OpenRequest, Prepare, prepared_as
 from loom.planes.cargo import AnyCargo, Carried, Line, Reach
 from loom.storage.interface import Transaction
 from loom.system import carried_namespaces
@@ -263,6 +263,7 @@ def ops(cargos: Sequence[AnyCargo] = ()) -> tuple[AnyOp, ...]:
             gives=ImportAnswer,
             role=Role.ADMIN,
             kind=Kind.IDEMPOTENT,
+            audited=Audited(outcome=("imported", "unchanged")),
             run=transfer.import_lines,
             prepare=transfer.ready,
             example={

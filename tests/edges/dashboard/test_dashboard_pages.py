@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from dashboard_kit import PROBE, Browser, call
+from dashboard_kit import PROBE, Browser, call, mint
 from starlette.routing import Route
 
 from loom import compose
@@ -169,6 +169,39 @@ def test_lists_have_pages(app: compose.App, browser: Browser) -> None:
     assert "k059" in second
     assert "k000" not in second
     assert browser.get("/memories", cursor="nonsense").status_code == 422
+
+
+def test_the_audit_has_pages_and_filters(app: compose.App, browser: Browser) -> None:
+    key = f"k {PROBE}"
+    call(app, "memory.set", memory_key=key, value="x", agent=PROBE[:200])
+    call(app, "memory.delete", memory_key=key, agent=PROBE[:200])
+    for number in range(60):
+        call(app, "namespace.create", name=f"n{number:02}")
+    first = browser.page("/access", at="n59").split('id="audit"')[1]
+    assert "namespace.create" in first
+    assert 'rel="next"' not in first
+    first = browser.page("/access").split('id="audit"')[1]
+    assert "<bdi>n59</bdi>" in first
+    assert "<bdi>n09</bdi>" not in first
+    following = first.split('rel="next" href="')[1].split('"')[0]
+    assert following.endswith("#audit")
+    second = browser.get(following).text.split('id="audit"')[1]
+    assert "<bdi>n09</bdi>" in second
+    assert "k &lt;script&gt;" in second
+    assert "<script>" not in second.split("</section>")[0]
+    assert "<img" not in second.split("</section>")[0]
+    refused = browser.get("/access", cursor="nonsense")
+    assert refused.status_code == 422
+    assert "cursor: not of an earlier answer" in refused.text
+    assert "No record passes this filter" in browser.page("/access", op="token.mint")
+
+
+def test_an_admin_of_one_user_is_told_no_audit(app: compose.App) -> None:
+    browser = Browser(app)
+    browser.sign_in(mint(app, "admin", pins={"user_id": "ada"}, read_scope="own_user")[0])
+    text = browser.page("/access")
+    assert "Tokens" in text
+    assert 'id="audit"' not in text
 
 
 def test_a_list_is_filtered(app: compose.App, browser: Browser) -> None:

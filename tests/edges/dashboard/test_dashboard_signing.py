@@ -238,6 +238,7 @@ def test_a_writer_sees_no_tokens(app: compose.App) -> None:
     assert "New memory" in browser.page("/memories")
     text = browser.page("/access")
     assert "Mint" not in text
+    assert 'id="audit"' not in text
     assert "Delete for good" not in text
 
 

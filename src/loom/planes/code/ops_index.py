@@ -12,7 +12,7 @@ from loom.access.caller import Caller, Role
 from loom.errors import Conflict, Denied, Rejected
 from loom.jobs import outbox
 from loom.ops.fields import Instant, instant, instant_or_none
-from loom.ops.spec import Answer, Context, Kind, Limits, Op, OpenRequest, Prepare, prepared_as
+from loom.ops.spec import Answer, Audited, Context, Kind, Limits, Op, OpenRequest, Prepare, prepared_as
 from loom.planes.code import git, store, symbols
 from loom.planes.code.documents import Library
 from loom.planes.code.fields import Shown, plain
@@ -335,6 +335,7 @@ def delete_op(library: Library) -> Op[DeleteRequest, DeleteAnswer]:
         gives=DeleteAnswer,
         role=Role.WRITER,
         kind=Kind.IDEMPOTENT,
+        audited=Audited(outcome=("symbols_deleted",)),
         run=delete,
         example={"namespace": "project-x"},
         destructive=True,

@@ -11,7 +11,7 @@ from loom.errors import Denied, NotFound, Rejected
 from loom.jobs import outbox
 from loom.ledger import rules as reach
 from loom.ops import idempotency
-from loom.ops.spec import Answer, Context, Kind, Op, Request
+from loom.ops.spec import Answer, Audited, Context, Kind, Op, Request
 from loom.planes.conversation import fields, indexing, rules, store
 from loom.planes.conversation.fields import MessageId, SessionName, TurnId
 from loom.planes.conversation.indexing import PURGED_AT_ONCE
@@ -164,4 +164,5 @@ DELETE = Op(
     example={"session": "planning-monday", "message_ids": ["m2"]},
     raises=(NotFound, Denied),
     destructive=True,
+    audited=Audited(about=("session",), outcome=("deleted", "turn_count")),
 )

@@ -8,7 +8,7 @@ from loom.access import namespaces
 from loom.access.caller import Role
 from loom.errors import NotFound
 from loom.ops import idempotency
-from loom.ops.spec import Answer, Context, Kind, Op, OpenRequest
+from loom.ops.spec import Answer, Audited, Context, Kind, Op, OpenRequest
 from loom.planes.knowledge import indexing, store
 from loom.planes.knowledge.fields import DocumentId, Uri, named_document, reader_of
 
@@ -52,4 +52,5 @@ DELETE = Op(
     example={"uri": "docs/guide.md"},
     raises=(NotFound,),
     destructive=True,
+    audited=Audited(about=("document_id",), outcome=("revisions_deleted",)),
 )

@@ -8,7 +8,7 @@ from loom.access.caller import Role
 from loom.errors import AmbiguousKey, Locked, NotFound, PinnedConflict
 from loom.ledger import rules as ledger
 from loom.ledger import writes
-from loom.ops.spec import Context, Kind, Op
+from loom.ops.spec import Audited, Context, Kind, Op
 from loom.planes.memory import rules
 from loom.planes.memory.fields import KeyRequest, MemoryAnswer, TtlSeconds, answer_fields
 from loom.planes.memory.ops_remove import EXAMPLE, opened
@@ -120,4 +120,5 @@ LOCK = Op(
     run=lock,
     example={**EXAMPLE, "mode": "no_delete", "reason": "agreed with the customer"},
     raises=(NotFound, AmbiguousKey, Locked),
+    audited=Audited(about=("memory_key", "memory_id", "lock_mode")),
 )

@@ -12,7 +12,7 @@ from loom.ledger import rules as ledger
 from loom.ledger.rules import Item, Version
 from loom.ops import idempotency
 from loom.ops.fields import DAY_US, EMBEDDER, IfMatch, Instant, instant_or_none
-from loom.ops.spec import Context, Kind, Op, Prepare, prepared_as
+from loom.ops.spec import Audited, Context, Kind, Op, Prepare, prepared_as
 from loom.planes.memory import embeds, rules
 from loom.planes.memory.embeds import Ready
 from loom.planes.memory.fields import KeyRequest, MemoryAnswer, SourceTrace, answer_fields, place_of, reader_of
@@ -199,6 +199,7 @@ DELETE = Op(
     example=EXAMPLE,
     raises=(*GUARDED, ShaMismatch),
     destructive=True,
+    audited=Audited(about=("memory_key", "memory_id")),
 )
 
 RESTORE = Op(
@@ -225,6 +226,7 @@ DELETE_VERSION = Op(
     example={**EXAMPLE, "version_text": "1790000000000000000"},
     raises=GUARDED,
     destructive=True,
+    audited=Audited(about=("memory_key", "memory_id", "deleted_version_text")),
 )
 
 REDACT = Op(
@@ -238,4 +240,5 @@ REDACT = Op(
     example=EXAMPLE,
     raises=GUARDED,
     destructive=True,
+    audited=Audited(about=("memory_key", "memory_id"), outcome=("versions_redacted",)),
 )

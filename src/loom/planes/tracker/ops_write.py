@@ -11,7 +11,7 @@ from loom.access.caller import Role
 from loom.errors import Denied, LoomError, Rejected
 from loom.ops import invalid
 from loom.ops.fields import EMBEDDER
-from loom.ops.spec import Answer, Context, Kind, Op, OpenRequest, Prepare, prepared_as
+from loom.ops.spec import Answer, Audited, Context, Kind, Op, OpenRequest, Prepare, prepared_as
 from loom.planes.tracker import github, store, writing
 from loom.planes.tracker.fields import IssueFields, Number, reader_of
 from loom.planes.tracker.rules import Content
@@ -295,6 +295,7 @@ DELETE = Op(
     example={"number": 1234},
     raises=(Denied,),
     destructive=True,
+    audited=Audited(about=("number",), outcome=("deleted",)),
 )
 
 OPS = (ADD, IMPORT, DELETE)

@@ -2,6 +2,7 @@
 """Every plane of the client, and what may be sent twice."""
 
 from loom.edges.client.core import Repeats
+from loom.edges.client.planes.audit import AsyncAudit, Audit
 from loom.edges.client.planes.code import AsyncCode, Code
 from loom.edges.client.planes.context import AsyncContext, Context
 from loom.edges.client.planes.conversation import AsyncConversation, Conversation
@@ -20,6 +21,7 @@ from loom.edges.client.running import AsyncRun, Run
 REPEATS = Repeats(
     reads=frozenset(
         {
+            "audit.list",
             "code.callers",
             "code.index_status",
             "code.read",
@@ -67,6 +69,7 @@ class Planes:
     """Every plane, waiting for each answer."""
 
     def __init__(self, run: Run) -> None:
+        self.audit = Audit(run)
         self.code = Code(run)
         self.context = Context(run)
         self.conversation = Conversation(run)
@@ -86,6 +89,7 @@ class AsyncPlanes:
     """Every plane, awaited."""
 
     def __init__(self, run: AsyncRun) -> None:
+        self.audit = AsyncAudit(run)
         self.code = AsyncCode(run)
         self.context = AsyncContext(run)
         self.conversation = AsyncConversation(run)

@@ -1,4 +1,4 @@
-"""Access: namespaces, and the tokens that reach them."""
+"""Access: namespaces, the tokens that reach them, and the audit."""
 
 from typing import Any
 
@@ -9,13 +9,16 @@ from loom.access.caller import Role
 from loom.edges.dashboard.pages.search import tags_of
 from loom.edges.dashboard.serving import Dashboard
 from loom.edges.dashboard.view import View
-from loom.errors import LoomError, Rejected
+from loom.errors import Denied, LoomError, Rejected
 
 KINDS = ("memory", "knowledge", "tracker", "code")
 ROLES = ("viewer", "writer", "admin")
 SCOPES = ("namespace", "own_user", "own_session")
 PINS = ("org", "agent", "user_id")
 PATH = "/access"
+LIMIT = 50
+FILTERS = {"op": "op", "by": "principal", "at": "about_namespace"}
+"""How a page's address names the audit's filters, and how the operation does."""
 
 
 def routes(dashboard: Dashboard) -> list[BaseRoute]:
@@ -45,11 +48,24 @@ def routes(dashboard: Dashboard) -> list[BaseRoute]:
 
 
 def access(view: View) -> Response:
-    """The namespaces that the caller reaches; for admins the tokens as well."""
+    """The namespaces that the caller reaches; for admins the tokens and the audit as well."""
     tokens: list[Any] = view.call("token.list", namespace=None)["tokens"] if view.is_admin else []
     spaces = view.call("namespace.list", namespace=None)["namespaces"]
     roles = [word for word in ROLES if Role[word.upper()] <= view.caller.role]
-    return view.page("access.html", spaces=spaces, tokens=tokens, kinds=KINDS, roles=roles, scopes=SCOPES)
+    known = {"spaces": spaces, "tokens": tokens, "kinds": KINDS, "roles": roles, "scopes": SCOPES}
+    return view.page("access.html", **known, audit=audit(view) if view.is_admin else None)
+
+
+def audit(view: View) -> dict[str, Any] | None:
+    """A page of the audit; None for an admin who reads the rows of one user alone."""
+    filters = {field: view.query(name) for name, field in FILTERS.items()}
+    try:
+        return view.call("audit.list", namespace=None, limit=LIMIT, cursor=view.query("cursor"), **filters)
+    except Denied:
+        return None
+    except LoomError as error:
+        view.alert = error
+        return {"records": [], "next_cursor": ""}
 
 
 def wanted_token(view: View) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from loom.access.caller import Role
 from loom.canonical import Json
 from loom.errors import NotFound, Rejected, ShaMismatch
 from loom.ops.fields import IfMatch, Instant, instant, instant_or_none
-from loom.ops.spec import Answer, Context, Kind, Op, OpenRequest
+from loom.ops.spec import Answer, Audited, Context, Kind, Op, OpenRequest
 from loom.planes.profile.structured import job, queries, store
 from loom.planes.profile.structured import schema as schemas
 from loom.planes.profile.structured.building import BUILD
@@ -205,6 +205,7 @@ SCHEMA_SET = Op(
     raises=(ShaMismatch,),
     toolsets=frozenset(),
     destructive=True,
+    audited=Audited(about=("version_text",), outcome=("changed",)),
 )
 
 SCHEMA_GET = Op(
@@ -231,6 +232,7 @@ SCHEMA_DELETE = Op(
     raises=(NotFound, ShaMismatch),
     toolsets=frozenset(),
     destructive=True,
+    audited=Audited(about=("version_text",), outcome=("changed",)),
 )
 
 OPS = (SCHEMA_SET, SCHEMA_GET, SCHEMA_DELETE)
