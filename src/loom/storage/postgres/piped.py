@@ -12,6 +12,7 @@ from contextlib import contextmanager
 
 import psycopg
 from psycopg.abc import PQGen
+from psycopg.generators import send
 from psycopg.rows import TupleRow
 
 
@@ -30,6 +31,9 @@ class _Pipeline(psycopg.Pipeline):
             self._enqueue_sync()
             yield from self._communicate_gen()
         finally:
+            if self.result_queue:
+                # What did not fit into the socket at once is still here.
+                yield from send(self.pgconn)
             yield from self._fetch_gen(flush=False)
 
 
