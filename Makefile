@@ -11,7 +11,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/pytest -n $(WORKERS) --dist worksteal
 SOURCES := src tests benchmarks docs .ci
 
-.PHONY: run check static quick test slow clients browser wheel bench-quality bench-profiles bench-speed docs clean
+.PHONY: run check static quick test slow clients browser wheel bench-quality bench-profiles bench-structured bench-speed docs clean
 
 run: .venv/.runs
 	$(BIN)/loom serve
@@ -49,7 +49,11 @@ bench-quality: .venv/.checks
 	$(BIN)/python benchmarks/profiles.py --data $(DATA)
 
 bench-profiles: .venv/.checks
+	$(BIN)/python benchmarks/fit_profiles.py --dry
 	$(BIN)/python benchmarks/profiles.py --data $(DATA) --precision-min 0.95
+
+bench-structured: .venv/.checks
+	$(BIN)/python benchmarks/structured.py --users $(or $(USERS),10000)
 
 bench-speed: .venv/.checks
 	$(BIN)/python benchmarks/speed.py --engine $(or $(ENGINE),sqlite) --part $(or $(PART),both)

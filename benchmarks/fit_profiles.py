@@ -22,7 +22,6 @@ from invented import Domain, Person
 from loom.models.interface import Embedder
 from loom.models.onnx import OnnxEmbedder
 from loom.models.sources import installed
-from loom.planes.profile.structured import properties
 from loom.planes.profile.structured.rules_builder import RulesBuilder
 from loom.planes.profile.structured.scoring import FEATURES, Model
 from loom.planes.profile.structured.statements import statements
@@ -58,11 +57,10 @@ def rows_of(builder: RulesBuilder, people: Sequence[Person]) -> tuple[list[list[
     labels: list[float] = []
     seen = Counter[tuple[str, str, str, str]]()
     for one in people:
-        wanted = properties.wanted(one.schema)
         said = statements(one.facts)
         if not said:
             continue
-        board = builder.board(one.schema, wanted, said, monotonic() + BUILD_S)
+        board = builder.board(one.schema, said, monotonic() + BUILD_S)
         for row, part in enumerate(board.parts):
             named = {place for place, _ in board.named(part)}
             for place, reading, its in board.rows(row, part):

@@ -105,7 +105,7 @@ def rows_of(builder: RulesBuilder, people: Sequence[Person], schemas: Sequence[s
         said = statements(one.facts)
         if not said:
             continue
-        board = builder.board(one.schema, properties.wanted(one.schema), said, monotonic() + BUILD_S)
+        board = builder.board(one.schema, said, monotonic() + BUILD_S)
         for row, part in enumerate(board.parts):
             if len(part.path) > 1:
                 continue

@@ -70,7 +70,7 @@ LEFT_BEHIND = frozenset(
     }
 )
 """Tables that stay: work under way, kept answers, secrets, who read what and who did what here, files that were
-not added yet; and what structured profiles are built with."""
+not added yet; and what the builds of structured profiles read."""
 
 Tables = Mapping[str, Sequence[Row]]
 Line = dict[str, Any]

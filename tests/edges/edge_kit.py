@@ -60,6 +60,9 @@ class NoVectors:
     def missing(self, shelf: Shelf, space: str, item_ids: Collection[int]) -> Sequence[int]:
         return ()
 
+    def first(self, shelf: Shelf, space: str, item_ids: Collection[int]) -> Mapping[int, Vector]:
+        return {}
+
 
 @dataclass
 class MemoryTransaction:
@@ -91,6 +94,7 @@ class MemoryTransaction:
         return self.rows(sql, **params)
 
     def lock(self, *key: str) -> None: ...
+    def share(self, *key: str) -> None: ...
     def stamp_soon(self) -> None: ...
 
     def stamp(self) -> int:

@@ -35,10 +35,20 @@ def test_reach_is_one_rule(database: Database, condition: str) -> None:
             items = [put(tx, user, session) for user in USERS]
             for scope, user, its in product(ReadScope, USERS, SESSIONS):
                 reader = Reader(scope, user, its)
-                seen = {
-                    item.item_id for item in items if rules.visible(item.place.user_id, item.head.session_id, reader)
-                }
+                seen = {item.item_id for item in items if rules.sees(reader, item)}
                 assert ids(tx, condition, **conditions.reach_params(reader)) == seen, reader
+
+
+@pytest.mark.parametrize("condition", [conditions.REACHED, conditions.VERSION_REACHED])
+def test_a_row_that_tells_of_every_session_is_not_read_from_within_one(database: Database, condition: str) -> None:
+    with database.transaction(ORG, write=True) as tx:
+        items = {user: put(tx, user, "-", memory_type=rules.DERIVED) for user in USERS}
+        for scope, user, its in product(ReadScope, USERS, SESSIONS):
+            reader = Reader(scope, user, its)
+            seen = ids(tx, condition, **conditions.reach_params(reader))
+            assert seen == {item.item_id for item in items.values() if rules.sees(reader, item)}, reader
+            alone = scope is ReadScope.OWN_SESSION
+            assert (items["ada"].item_id in seen) == (scope is ReadScope.NAMESPACE or (user == "ada" and not alone))
 
 
 def test_life_is_one_rule(database: Database) -> None:

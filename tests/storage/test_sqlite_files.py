@@ -9,12 +9,11 @@ import apsw
 import pytest
 from store_kit import INSERT, MIGRATIONS, ORG, SHELF, add, asking, count, random_units, text, together, unit
 
-from loom.storage.indexes import Scored
+from loom.storage.indexes import PARTS_MAX, Scored
 from loom.storage.interface import Database, StoreError
 from loom.storage.sqlite import SqliteDatabase, SqliteSettings
 from loom.storage.sqlite.connection import connect, execute
 from loom.storage.sqlite.org_file import file_name_of
-from loom.storage.sqlite.vector_index import PARTS_MAX
 
 NAME = file_name_of(ORG)
 

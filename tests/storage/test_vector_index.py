@@ -178,6 +178,25 @@ def test_threads_that_write_and_search_agree_in_the_end(database: Database) -> N
     assert set(ids(database, vectors[0], 1000)) == kept
 
 
+def test_the_first_vector_of_each_item_is_given_back_at_half_precision(database: Database) -> None:
+    vectors = random_units(3, 24, seed=9)
+    put(database, 1, vectors[0], vectors[1])
+    put(database, 2, vectors[2])
+    put(database, 3, vectors[1], space="model-b")
+    put(database, 4, vectors[1])
+    with database.transaction(ORG, write=True) as transaction:
+        transaction.vectors.remove(SHELF, 4)
+    with database.transaction(ORG, write=False) as transaction:
+        found = transaction.vectors.first(SHELF, SPACE, [1, 2, 3, 4, 9])
+        assert set(found) == {1, 2}
+        for item_id, vector in ((1, vectors[0]), (2, vectors[2])):
+            assert found[item_id].dtype == np.float32
+            assert np.array_equal(found[item_id], vector.astype(np.float16).astype(np.float32))
+        assert transaction.vectors.first(SHELF, SPACE, []) == {}
+        assert transaction.vectors.first(OTHER_SHELF, SPACE, [1]) == {}
+        assert transaction.vectors.first(SHELF, "no-model", [1]) == {}
+
+
 def test_a_large_matrix_grows_by_a_bounded_room() -> None:
     rows = 4 * GROWN_ROWS_MAX
     matrix = VectorMatrix(2, 0)

@@ -16,7 +16,7 @@ WRITES: dict[str, dict[str, Any]] = {
     "memory.set_many": {"items": [{"memory_key": "k", "value": SECRET}]},
     "profile.set": {"label": "k", "value": SECRET},
     "profile.append": {"label": "k", "addition": SECRET},
-    "knowledge.add": {"uri": "k", "text": f"# {SECRET}\n\n{SECRET}"},
+    "knowledge.add": {"uri": "k", "text": f"# {SECRET}\n\n{SECRET}", "tags": [SECRET]},
     "conversation.append": {"session": "k", "messages": [{"role": "user", "content": SECRET}]},
     "tracker.add": {"number": 1, "title": SECRET, "body": TRACE},
     "tracker.import": {"items": [{"number": 1, "title": SECRET, "body": TRACE}]},
@@ -40,6 +40,19 @@ def kept(core: Core) -> str:
     with core.database.transaction("dev", write=False) as tx:
         rows = tx.rows("SELECT answer FROM idempotency WHERE org = :org")
     return "".join(str(row["answer"]) for row in rows).casefold()
+
+
+@pytest.mark.parametrize("way", ["memory.redact", "namespace.delete"])
+def test_why_a_memory_was_locked_goes_with_it(core: Core, way: str) -> None:
+    about: dict[str, Any] = {"namespace": "gone", "memory_key": "k"}
+    core.call("memory.set", value="v", **about)
+    core.call("memory.lock", key="lock", mode="no_delete", reason=SECRET, **about)
+    core.call("memory.pin", key="pin", pinned=False, **about)
+    core.call("memory.lock", mode="", **about)
+    assert SECRET in kept(core)
+    args: dict[str, Any] = about if way == "memory.redact" else {"name": "gone", "confirm": "gone"}
+    core.call(way, **args)
+    assert SECRET not in kept(core)
 
 
 def delete(core: Core, op: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 from fakes import Core, CoreOf
 from loom import federation, system
 from loom.access import namespaces
-from loom.access.caller import Caller, Role
+from loom.access.caller import Caller, ReadScope, Role
 from loom.errors import Conflict, Denied, LoomError, NotFound, Rejected
 from loom.jobs import outbox
 from loom.ledger import embedding, indexing
@@ -78,6 +78,22 @@ def test_deleting_leaves_nothing_behind(core: Core) -> None:
         assert list(tx.vectors.best(shelf, core.embedder.space.fingerprint, vector, 5)) == []
     core.call("profile.set", label="x", value="anew", namespace="doomed")
     assert core.call("profile.render", namespace="doomed")["section_count"] == 1
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        Caller("tok", Role.ADMIN, {"org": "dev"}, None, ReadScope.OWN_USER),
+        Caller("tok", Role.ADMIN, {"org": "dev", "user_id": "ada"}),
+        Caller("tok", Role.ADMIN, {"org": "dev", "agent": "codex"}),
+        Caller("tok", Role.ADMIN, {"org": "dev", "session_id": "s1"}),
+    ],
+)
+def test_a_token_that_does_not_reach_everybody_deletes_no_namespace(core: Core, token: Caller) -> None:
+    core.call("profile.set", label="k", value="v", namespace="a", user_id="ben")
+    with pytest.raises(Denied):
+        core.call("namespace.delete", caller=token, name="a", confirm="a")
+    assert core.call("profile.render", namespace="a", user_id="ben")["section_count"] == 1
 
 
 def test_deleting_wants_the_name_twice(core: Core) -> None:

@@ -238,6 +238,15 @@ def test_only_an_admin_that_reads_everything_may(full: Core) -> None:
             full.call("store.import", caller=token, lines=[{"kind": "namespace"}])
 
 
+@pytest.mark.parametrize("field", ["agent", "user_id", "session_id"])
+def test_a_token_that_is_fixed_to_one_owner_imports_nothing(full: Core, field: str) -> None:
+    token = Caller("t", Role.ADMIN, {"org": "there", field: "somebody"})
+    line = first(exported(full, ORG), "memory")
+    with pytest.raises(Denied):
+        full.call("store.import", caller=token, org="there", lines=[line])
+    assert not any(tables(full.database, "there").values())
+
+
 def test_ids_and_names_of_others_are_not_taken(full: Core) -> None:
     lines = [line for org in ORGS for line in exported(full, org)]
     imported(full, lines, "all")

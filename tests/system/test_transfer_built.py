@@ -1,12 +1,15 @@
-"""What an import makes again, files of before, and values that are too long."""
+"""Structured profiles in an export, what an import makes again, files of before, and values that are too long."""
 
+from collections.abc import Callable
 from concurrent.futures import Executor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fakes import ORG, Clock, Core
 from filled import Line, exported, imported, whole_core, with_part
+from loom.ledger.rules import DERIVED_KEY
 from loom.storage.interface import Database
 
 
@@ -15,19 +18,167 @@ def core(database: Database, clock: Clock, pool: Executor, tmp_path: Path) -> Co
     return whole_core(tmp_path / "home", database, clock, pool)
 
 
-def test_structured_profiles_are_built_again(core: Core) -> None:
-    schema = {"type": "object", "properties": {"diet": {"type": "string", "description": "What the user eats."}}}
-    core.call("profile.schema_set", json_schema=schema)
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "diet": {"type": "string", "description": "What the user eats."},
+        "age": {"type": "integer", "description": "Age in years."},
+    },
+}
+KEY = DERIVED_KEY
+
+
+def settle(core: Core, org: str) -> None:
+    core.clock.step(minutes=5)
+    core.drain(org)
+
+
+def with_profile(core: Core) -> None:
+    """A user whose profile has two versions, each of two facts."""
+    core.call("profile.schema_set", json_schema=SCHEMA)
     core.call("memory.set", memory_key="diet", value="vegan", user_id="ann")
-    core.clock.step(minutes=5)
-    core.drain()
-    assert core.call("profile.structured", user_id="ann")["profile"]["diet"] == "vegan"
+    core.call("memory.set", memory_key="age", value=36, user_id="ann")
+    settle(core, ORG)
+    core.call("memory.set", memory_key="age", value=37, user_id="ann")
+    settle(core, ORG)
+
+
+def shown(core: Core, org: str) -> tuple[str, Any, Any]:
+    answer = core.call("profile.structured", org=org, user_id="ann")
+    return answer["status"], answer["profile"].get("diet"), answer["profile"].get("age")
+
+
+def values(core: Core, org: str) -> list[Any]:
+    """What the versions of the profile's row say, the newest first."""
+    return [one["value"] for one in core.call("memory.history", org=org, memory_key=KEY, user_id="ann")["versions"]]
+
+
+def profile_line(lines: list[Line]) -> Line:
+    [line] = [line for line in lines if line.get("memory_key") == KEY]
+    return line
+
+
+def test_structured_profiles_go_with_their_history_and_are_built_anew(core: Core) -> None:
+    with_profile(core)
+    assert shown(core, ORG) == ("ready", "vegan", 37)
     lines = exported(core, ORG)
-    assert [line["kind"] for line in lines] == ["namespace", "memory", "profile_schema"]
-    assert imported(core, lines, "there")["imported"] == 3
-    core.clock.step(minutes=5)
-    core.drain("there")
-    assert core.call("profile.structured", org="there", user_id="ann")["profile"]["diet"] == "vegan"
+    assert [line["kind"] for line in lines] == ["namespace", *["memory"] * 3, "profile_schema"]
+    answer = imported(core, lines, "there")
+    assert (answer["imported"], answer["refused"]) == (5, [])
+    assert values(core, "there") == values(core, ORG)
+    # Nothing is shown of what a file says: what the facts say is.
+    assert shown(core, "there") == ("stale", None, None)
+    assert [line for line in exported(core, "there") if line["kind"] == "memory"] == [
+        line for line in lines if line["kind"] == "memory"
+    ]
+    settle(core, "there")
+    assert shown(core, "there") == ("ready", "vegan", 37)
+    assert len(values(core, "there")) == 3
+    answer = imported(core, lines, "there")
+    assert (answer["imported"], answer["refused"]) == (0, [])
+    assert shown(core, "there") == ("ready", "vegan", 37)
+
+
+def test_what_is_redacted_leaves_the_profile_that_was_imported(core: Core) -> None:
+    with_profile(core)
+    lines = exported(core, ORG)
+    imported(core, lines, "there")
+    core.call("memory.redact", org="there", memory_key="diet", user_id="ann")
+    assert "vegan" not in str(exported(core, "there"))
+    settle(core, "there")
+    assert shown(core, "there") == ("ready", None, 37)
+    # The same file, and a later one whose profile still tells it, do not bring it back.
+    core.call("memory.set", memory_key="age", value=38, user_id="ann")
+    settle(core, ORG)
+    for later in (lines, exported(core, ORG)):
+        answer = imported(core, later, "there")
+        assert [one["reason"] for one in answer["refused"]] == ["memory_id: the memory was redacted here, and stays so"]
+        assert "vegan" not in str(exported(core, "there"))
+        settle(core, "there")
+    assert shown(core, "there") == ("ready", None, 38)
+    assert "vegan" not in str(exported(core, "there"))
+
+
+def test_one_version_that_is_deleted_for_good_leaves_it_too(core: Core) -> None:
+    with_profile(core)
+    core.call("memory.set", memory_key="diet", value="omnivore", user_id="ann")
+    settle(core, ORG)
+    lines = exported(core, ORG)
+    imported(core, lines, "there")
+    [_, first] = core.call("memory.history", org="there", memory_key="diet", user_id="ann")["versions"]
+    core.call(
+        "memory.delete_version", org="there", memory_key="diet", user_id="ann", version_text=first["version_text"]
+    )
+    assert "vegan" not in str(exported(core, "there"))
+    settle(core, "there")
+    assert shown(core, "there") == ("ready", "omnivore", 37)
+    imported(core, lines, "there")
+    assert "vegan" not in str(exported(core, "there"))
+
+
+def test_a_redacted_profile_stays_away_after_an_import(core: Core) -> None:
+    with_profile(core)
+    core.call("memory.redact", memory_key=KEY, user_id="ann")
+    imported(core, exported(core, ORG), "there")
+    settle(core, "there")
+    assert shown(core, "there") == ("pending", None, None)
+    core.call("memory.set", org="there", memory_key="age", value=40, user_id="ann")
+    settle(core, "there")
+    assert shown(core, "there") == ("ready", "vegan", 40)
+
+
+def test_a_profile_that_was_built_here_stays(core: Core) -> None:
+    with_profile(core)
+    core.call("profile.schema_set", org="there", json_schema=SCHEMA)
+    core.call("memory.set", org="there", memory_key="diet", value="fish", user_id="ann")
+    settle(core, "there")
+    before = values(core, "there")
+    answer = imported(core, [profile_line(exported(core, ORG))], "there")
+    assert (answer["unchanged"], answer["refused"]) == (1, [])
+    assert values(core, "there") == before
+
+
+def test_a_profile_written_by_hand_is_never_shown_as_built(core: Core) -> None:
+    with_profile(core)
+    real = profile_line(exported(core, ORG))
+    forged = real["versions"][0]
+    value = forged["value"] | {"diet": "poison"}
+    number = str(int(real["version_text"]) + 1)
+    for built_at in (forged["valid_at"], "2026-03-01T12:00:00Z"):
+        made = forged | {"version_text": number, "value": value, "valid_at": built_at}
+        made["content_sha256"] = core.call("memory.set", org="x", memory_key="h", value=value)["content_sha256"]
+        followed = [one | {"status": "superseded"} for one in real["versions"]]
+        line = real | {"version_text": number, "versions": [made, *followed]}
+        answer = imported(core, [line], ORG)
+        assert answer["refused"] == []
+        assert core.call("profile.structured", user_id="ann")["profile"]["diet"] != "poison"
+        settle(core, ORG)
+        assert shown(core, ORG) == ("ready", "vegan", 37)
+        assert core.call("profile.evidence", user_id="ann")["status"] == "ready"
+
+
+OTHER_FORMS: list[tuple[str, Callable[[Line], Line]]] = [
+    ("agent", lambda line: line | {"agent": "claude"}),
+    ("memory_key", lambda line: with_part(line, "versions", {"memory_type": "semantic"})),
+    ("memory_type", lambda line: line | {"memory_key": "other"}),
+    ("versions", lambda line: with_part(line, "versions", {"valid_at": None})),
+    ("versions", lambda line: with_part(line, "versions", {"valid_at": "2999-01-01T00:00:00Z"})),
+    ("versions", lambda line: with_part(line, "versions", {"value": "text"})),
+]
+
+
+@pytest.mark.parametrize(("field", "change"), OTHER_FORMS)
+def test_a_profile_of_another_form_is_refused(core: Core, field: str, change: Callable[[Line], Line]) -> None:
+    with_profile(core)
+    answer = imported(core, [exported(core, ORG)[0], change(profile_line(exported(core, ORG)))], "there")
+    [refusal] = answer["refused"]
+    assert field in refusal["reason"]
+    assert answer["imported"] == 1
+
+
+def test_a_schema_that_was_deleted_is_deleted_there_too(core: Core) -> None:
+    with_profile(core)
+    imported(core, exported(core, ORG), "there")
     core.call("profile.schema_delete")
     core.clock.step(seconds=1)
     assert imported(core, exported(core, ORG), "there")["refused"] == []

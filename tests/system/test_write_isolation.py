@@ -42,6 +42,7 @@ TOKENS = {
     ),
     "a viewer": Caller("t4", Role.VIEWER, {"org": "ours"}),
     "one org": Caller("t5", Role.ADMIN, {"org": "ours"}),
+    "an admin of one user": Caller("t6", Role.ADMIN, {"org": "ours", "user_id": "u1"}),
 }
 
 

@@ -8,6 +8,10 @@ from types import MappingProxyType
 NO_PINS: Mapping[str, str] = MappingProxyType({})
 
 
+OWNERS = frozenset({"agent", "user_id", "session_id"})
+"""Identity fields that say whose a row is inside its namespace."""
+
+
 class Role(IntEnum):
     """Ordered, so that `caller.role >= op.role` is the whole permission check."""
 
@@ -58,6 +62,11 @@ class Caller:
     def tokenless(self) -> bool:
         """Whether this is the single user of an install without tokens."""
         return self.principal == LOCAL_PRINCIPAL
+
+    @property
+    def reaches_everybody(self) -> bool:
+        """Whether it reaches every user's, agent's and session's rows of its namespaces."""
+        return self.read_scope is ReadScope.NAMESPACE and self.pins.keys().isdisjoint(OWNERS)
 
     def reaches(self, namespace: str) -> bool:
         """Whether the caller may name this namespace."""

@@ -105,6 +105,20 @@ class Binding:
     tracker: str
 
 
+def enter(tx: Transaction, name: str) -> None:
+    """Keep the namespace from being deleted until the transaction ends.
+
+    Taken by whoever goes on from what a row in it says, before that row's own lock: what was deleted meanwhile would
+    be written anew.
+    """
+    tx.share("namespace", name)
+
+
+def close(tx: Transaction, name: str) -> None:
+    """Wait for everybody who is in the namespace, and let nobody in until the transaction ends."""
+    tx.lock("namespace", name)
+
+
 def touch(tx: Transaction, name: str, version: int, kind: NamespaceKind = "memory") -> None:
     """Note a write to the namespace; make it, of `kind`, when it is new."""
     tx.send(TOUCH, name=name, kind=kind, created_at=version // 1000, version=version)

@@ -3,9 +3,10 @@
 import logging
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import TypeVar, cast
 
 from loom.canonical import Json
@@ -36,7 +37,7 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the planes answered, by name, and the names of those that did not."""
+    """What the planes answered, by name, and the names of those that did not, or not of every org."""
 
     answers: Mapping[str, Timed]
     failed: tuple[str, ...]
@@ -51,44 +52,51 @@ def embedded(prepare: Prepare, query: str) -> Vector | None:
 
 
 def ask(prepare: Prepare, legs: Sequence[Leg], question: Question, until_s: float) -> Asked:
-    """Ask every leg that the question concerns, each in a read transaction of its own, until a moment of the clock.
+    """Ask every leg that the question concerns, until a moment of the monotonic clock.
 
-    Every leg begins at once and has all the time until then, measured by the monotonic clock.
+    A leg has a read transaction of its own for each org it reads. All begin at once and have all the time until then.
+    Of a leg that reads two orgs, what came of one is shown where the other gave nothing.
 
     Raises:
         Rejected: a plane cannot make sense of the request itself, for example of its page handle.
         Unavailable: the server is stopping.
     """
-    orgs = {leg.name: leg.org_of(question) for leg in legs}
+    questions = {leg.name: list(_questions(leg, question)) for leg in legs}
     try:
         futures = {
-            leg.name: prepare.pool.submit(_timed, prepare, org, leg, question)
+            leg.name: [prepare.pool.submit(_timed, prepare, org, leg, asked) for org, asked in questions[leg.name]]
             for leg in legs
-            if (org := orgs[leg.name]) is not None
+            if questions[leg.name]
         }
     except RuntimeError as error:  # what a pool that was shut down raises
         raise Unavailable("the server is stopping; try again in a few seconds", retry_after_s=1) from error
-    wait(futures.values(), timeout=max(0.0, until_s - time.monotonic()))
+    wait([one for several in futures.values() for one in several], timeout=max(0.0, until_s - time.monotonic()))
     answers: dict[str, Timed] = {}
     failed: list[str] = []
-    for name, future in futures.items():
-        answer = _answer(name, future)
-        if answer is None:
+    for name, several in futures.items():
+        came = [timed for one in several if (timed := _answer(name, one)) is not None]
+        if len(came) < len(several):
             failed.append(name)
-        else:
-            answers[name] = answer
+        if came:
+            section = reduce(lambda one, other: joined(one, other, question.top_k), (timed.section for timed in came))
+            answers[name] = Timed(section, max(timed.took_ms for timed in came))
     return Asked(answers, tuple(failed))
+
+
+def _questions(leg: Leg, question: Question) -> Iterator[tuple[str, Question]]:
+    """The orgs that a leg reads, and what it is asked in each: its own, and the code scope's where that is another."""
+    org, scope = leg.org_of(question), question.scope
+    if org is None:
+        return
+    yield org, question
+    if leg.scoped and scope is not None and scope.org != org:
+        yield scope.org, replace(question, org=scope.org, namespaces=(scope.namespace,))
 
 
 def _timed(prepare: Prepare, org: str, leg: Leg, question: Question) -> Timed:
     start_s = time.perf_counter()
     refined = leg.refined(prepare, question)
     section = read(prepare, org, lambda tx: leg.ask(tx, refined))
-    scope = question.scope
-    if leg.scoped and scope is not None and scope.org != org:
-        elsewhere = replace(question, org=scope.org, namespaces=(scope.namespace,))
-        other = read(prepare, scope.org, lambda tx: leg.ask(tx, elsewhere))
-        section = joined(section, other, question.top_k)
     return Timed(section, (time.perf_counter() - start_s) * 1000)
 
 

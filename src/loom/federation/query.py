@@ -96,7 +96,8 @@ class QueryAnswer(Answer):
         Field(description="The caller's namespaces that were too many to read; name one to have it searched."),
     ]
     degraded: Annotated[
-        list[str], Field(description="Sections and helpers that failed or were late, and are left out; mostly empty.")
+        list[str],
+        Field(description="Sections and helpers that failed or were late, wholly or in part; mostly empty."),
     ]
     timings_ms: Annotated[
         dict[str, float] | None, Field(description="How long each section took, when explain is set; else absent.")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from loom.access.caller import ReadScope
-from loom.ledger.rules import DELETED_VERSION_TRACE, Reader
+from loom.ledger.rules import DELETED_VERSION_TRACE, DERIVED, Reader
 from loom.storage.interface import Value
 
 IS_LIVE = "(i.status = 'live' AND (i.expires_at IS NULL OR i.expires_at > :now))"
@@ -18,14 +18,18 @@ IS_LIVE = "(i.status = 'live' AND (i.expires_at IS NULL OR i.expires_at > :now))
 SEARCHED = IS_LIVE + " AND i.sensitivity = 'normal'"
 """What is neither rendered nor searched is left out: a row of high sensitivity."""
 
-REACHED = """(:any_user = 1 OR i.user_id = '-'
+_VISIBLE = """(:any_user = 1 OR i.user_id = '-'
         OR (i.user_id = :reader AND (:any_session = 1 OR i.session_id = :session_id)))"""
-"""`rules.visible`, by the session of the row's latest version."""
+
+REACHED = f"""(:any_user = 1 OR i.user_id = '-'
+        OR (i.user_id = :reader
+            AND (:any_session = 1 OR (i.session_id = :session_id AND i.memory_type <> '{DERIVED}'))))"""
+"""`rules.sees`, by the session of the row's latest version."""
 
 
 def reached(rows: str) -> str:
-    """`REACHED` for the rows of another table, by the name they have in the statement."""
-    return REACHED.replace("i.", f"{rows}.")
+    """`rules.visible` for the rows of another table, by the name they have in the statement."""
+    return _VISIBLE.replace("i.", f"{rows}.")
 
 
 VERSION_REACHED = REACHED.replace("i.session_id", "v.session_id")

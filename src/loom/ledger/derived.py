@@ -12,8 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Final, cast
 
 from loom.canonical import Json, encoded
+from loom.errors import Rejected
 from loom.ledger import store
 from loom.ledger.rules import (
+    DELETED_VERSION_TRACE,
     DERIVED,
     DERIVED_KEY,
     LIVE,
@@ -23,6 +25,8 @@ from loom.ledger.rules import (
     Draft,
     Item,
     Place,
+    Version,
+    check_own_words,
     draft,
 )
 from loom.storage.interface import Transaction
@@ -32,6 +36,9 @@ QUIET_US: Final = 1_000_000
 
 WAIT_MAX_US: Final = 10_000_000
 """How long after the first change a build begins, however many follow."""
+
+BUILT_AHEAD_MAX_US: Final = 1_000_000
+"""How far a build's moment may lie after the time of its version: two builds of one moment are told apart so."""
 
 ALWAYS: Final = (1 << 63) - 1
 
@@ -79,6 +86,20 @@ ERASE = """
 UPDATE ledger_version
 SET status = :status, value = NULL, content_sha256 = '', value_length = 0, tags = '[]', source_trace = ''
 WHERE org = :org AND item_id = :item_id AND version = :version
+"""
+
+ERASED_FROM = """
+SELECT min(first) AS first FROM (
+    SELECT min(i.item_id) AS first FROM ledger_item i
+    WHERE i.org = :org AND i.namespace = :namespace AND i.user_id = :user_id AND i.status = 'redacted'
+        AND i.memory_type <> 'structured_profile'
+    UNION ALL
+    SELECT min(v.version) AS first FROM ledger_item i
+    JOIN ledger_version v ON v.org = i.org AND v.item_id = i.item_id
+    WHERE i.org = :org AND i.namespace = :namespace AND i.user_id = :user_id
+        AND i.memory_type <> 'structured_profile' AND v.value IS NULL
+        AND replace(v.source_trace, CAST(:trace AS TEXT), '') <> v.source_trace
+) AS erased
 """
 
 UNTELL = """
@@ -135,7 +156,16 @@ def changed(tx: Transaction, before: Item | None, after: Item, stamp: int) -> No
     since = ALWAYS
     if before is not None and not is_one and before.expires_at is not None and before.expires_at <= stamp // 1000:
         since = before.expires_at
-    place = after.place
+    _note(tx, after.place, stamp, since)
+
+
+def brought(tx: Transaction, item: Item, stamp: int) -> None:
+    """Ask for a build where an import brought a derived row: nothing is known here of what it was made of."""
+    if item.is_derived and item.status == LIVE:
+        _note(tx, item.place, stamp, ALWAYS)
+
+
+def _note(tx: Transaction, place: Place, stamp: int, since: int) -> None:
     tx.send(NOTE, namespace=place.namespace, user_id=place.user_id, now=stamp // 1000, since=since)
     tx.send(
         ASK,
@@ -188,8 +218,7 @@ def tainted(tx: Transaction, fact: Item, number: int | None) -> Tainted | None:
     versions = [
         cast("int", row["version"])
         for row in tx.rows(VALUES_SINCE, item_id=item.item_id, since=since)
-        if row["valid_at"] in named
-        or (not exact.get(cast("int", row["valid_at"]), False) and cast("int", row["valid_at"]) <= until_us)
+        if row["valid_at"] in named or _may_tell(cast("int | None", row["valid_at"]), exact, until_us)
     ]
     rest = None
     if item.head.version in versions and item.status == LIVE:
@@ -198,6 +227,54 @@ def tainted(tx: Transaction, fact: Item, number: int | None) -> Tainted | None:
         gone = {name for at, name in told if at == built_at} if known else None
         rest = without(item, gone)
     return Tainted(item, rest, versions)
+
+
+def _may_tell(built_at: int | None, exact: Mapping[int, bool], until_us: int) -> bool:
+    """Whether a version may tell a fact that its build does not name as a source.
+
+    One of no build that is kept here was brought by an import, and nothing is known of what it was made of.
+    """
+    if built_at is None or built_at not in exact:
+        return True
+    return not exact[built_at] and built_at <= until_us
+
+
+def check_carried(memory_key: str, agent: str, versions: Sequence[Version]) -> None:
+    """Rejected when an imported row has the key or the type of a derived row, and is not of a derived row's form."""
+    if memory_key != DERIVED_KEY or any(one.attributes.memory_type != DERIVED for one in versions):
+        for one in versions:
+            check_own_words(memory_key, one.attributes.memory_type)
+        return
+    if agent != "-":
+        raise Rejected(f"agent: {DERIVED_KEY} is nobody's, and so has the agent -", field="agent")
+    for one in versions:
+        built_at = one.attributes.valid_at
+        if built_at is None or built_at > one.created_at + BUILT_AHEAD_MAX_US:
+            raise Rejected("versions: a profile was built before it was written; valid_at says when", field="versions")
+        if one.value_text is not None and not one.value_text.startswith("{"):
+            raise Rejected("versions: a profile is an object", field="versions")
+
+
+def carried(tx: Transaction, place: Place, item_id: int, versions: Sequence[Version]) -> list[Version]:
+    """Those versions of an imported derived row that may be kept beside what is here. The user is held.
+
+    Not kept is one that may tell what was erased here, nor one that would pass for the work of a build of
+    this store: nothing that comes from a file does. What is kept is of no build that is known, so that it is shown as
+    history alone, and whatever of the user's is erased takes it along.
+    """
+    row = tx.row(
+        ERASED_FROM,
+        namespace=place.namespace,
+        user_id=place.user_id,
+        trace=DELETED_VERSION_TRACE,
+    )
+    first = None if row is None else cast("int | None", row["first"])
+    built = {row["built_at"] for row in tx.rows(BUILDS, item_id=item_id)}
+    return [
+        one
+        for one in versions
+        if one.value_text is None or ((first is None or one.version < first) and one.attributes.valid_at not in built)
+    ]
 
 
 def without(item: Item, gone: set[str] | None) -> Draft:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from loom.access import namespaces
 from loom.jobs.handlers import Bench
 from loom.ledger import indexing, store
 from loom.ledger.indexing import Embedded
@@ -54,6 +55,8 @@ def _embed_few(bench: Bench, org: str, ids: Sequence[int]) -> None:
         return
     made = embedded(bench.embedder, [indexing.text_of(item) for item in items])
     with bench.database.transaction(org, write=True) as tx:
+        for namespace in sorted({item.place.namespace for item in items}):
+            namespaces.enter(tx, namespace)
         now = store.by_ids(tx, [item.item_id for item in items])
         for item, vectors in zip(items, made, strict=True):
             if unchanged(item, now.get(item.item_id)):

@@ -224,7 +224,7 @@ def check_own_words(memory_key: str, memory_type: str, field: str = "memory_key"
 
 def check_reach(item: Item | None, reader: Reader) -> None:
     """Denied when the row belongs to another user's or session's part of the ledger."""
-    if item is None or visible(item.place.user_id, item.head.session_id, reader):
+    if item is None or sees(reader, item):
         return
     raise Denied("the row belongs to another user or session than this token reaches")
 
@@ -236,6 +236,17 @@ def visible(user_id: str, session_id: str, reader: Reader) -> bool:
     if user_id != reader.user_id:
         return False
     return reader.scope is ReadScope.OWN_USER or session_id == reader.session_id
+
+
+def sees(reader: Reader, item: Item, version: Version | None = None) -> bool:
+    """Whether a version of a row of the ledger is inside the reader's scope; its latest one where none is given.
+
+    A derived row tells of every session of its user, whichever session a reader is in.
+    """
+    user_id = item.place.user_id
+    if item.is_derived and reader.scope is ReadScope.OWN_SESSION and user_id != "-":
+        return False
+    return visible(user_id, (item.head if version is None else version).session_id, reader)
 
 
 def loosens(item: Item, lock_mode: str) -> bool:

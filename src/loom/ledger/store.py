@@ -4,9 +4,10 @@ import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import cast
 
+from loom.access import namespaces
 from loom.errors import AmbiguousKey, NotFound
 from loom.ledger.conditions import DELETED_VERSION_PARAMS, IS_LIVE, NOT_DELETED_VERSION, REACHED, reach_params
-from loom.ledger.rules import Attributes, Item, Place, Reader, Version, visible
+from loom.ledger.rules import Attributes, Item, Place, Reader, Version, sees
 from loom.storage.interface import Param, Row, Transaction
 
 WRITERS_MAX = 50
@@ -109,6 +110,7 @@ BEFORE_ALL = (1 << 63) - 1
 
 def lock(tx: Transaction, place: Place, memory_key: str) -> None:
     """Hold the key against every other writer until the transaction ends; taken before the item is read."""
+    namespaces.enter(tx, place.namespace)
     tx.lock("ledger", place.namespace, place.agent, place.user_id, memory_key)
     tx.stamp_soon()
 
@@ -127,7 +129,7 @@ def for_read(tx: Transaction, place: Place, memory_key: str, reader: Reader, now
     for no user sees rows of no user, then, where the scope allows, anybody's.
     """
     own = exact(tx, place, memory_key)
-    if own is not None and own.is_live(now_us) and visible(own.place.user_id, own.head.session_id, reader):
+    if own is not None and own.is_live(now_us) and sees(reader, own):
         return own
     return next(iter(seen(tx, place, memory_key, reader, now_us)), None)
 

@@ -158,7 +158,7 @@ def redact(tx: Transaction, item: Item) -> Item:
     head = replace(
         item.head, status=REDACTED, value_text=None, content_sha256="", value_length=0, attributes=attributes
     )
-    after = replace(item, head=head, status=REDACTED, expires_at=None, ended_at=None)
+    after = replace(item, head=head, status=REDACTED, expires_at=None, ended_at=None, lock_reason="")
     _put_item(tx, after)
     indexing.update(tx, item, after, None)
     _left_derived(tx, item, after)
@@ -215,7 +215,9 @@ def insert_item(tx: Transaction, before: Item | None, item: Item) -> None:
     _put_item(tx, item)
     namespaces.touch(tx, item.place.namespace, item.head.version)
     indexing.update(tx, before, item, None)
-    derived.changed(tx, before, item, tx.stamp())
+    stamp = tx.stamp()
+    derived.changed(tx, before, item, stamp)
+    derived.brought(tx, item, stamp)
 
 
 def _left_derived(tx: Transaction, item: Item, after: Item | None, number: int | None = None) -> None:

@@ -110,12 +110,13 @@ def keep(tx: Transaction, this: Attempt, answer: Mapping[str, Any], now_us: int)
     )
 
 
-def forget_text(tx: Transaction, op: str, about: Mapping[str, str], field: str = "title") -> None:
-    """Empty a text in kept answers of `op` whose fields are these: what it repeats was deleted."""
+def forget_text(tx: Transaction, op: str, about: Mapping[str, str], *fields: str) -> None:
+    """Empty fields in kept answers of `op` that are about this: what they repeat was deleted."""
     for row in tx.rows(ABOUT, op=op, told=json.dumps(next(iter(about.values())))):
         answer = cast("dict[str, Any]", json.loads(str(row["answer"])))
         if all(answer.get(name) == value for name, value in about.items()):
-            told = json.dumps(answer | {field: ""})
+            emptied: dict[str, Any] = {field: type(answer.get(field, ""))() for field in fields}
+            told = json.dumps(answer | emptied)
             tx.run(REWORD, principal=row["principal"], key=row["idempotency_key"], answer=told)
 
 

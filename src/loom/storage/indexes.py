@@ -15,6 +15,15 @@ from numpy.typing import NDArray
 Vector = NDArray[np.float32]
 """One embedding: float32, one dimension, unit length."""
 
+Matrix = NDArray[np.float32]
+"""Vectors as rows."""
+
+UNIT_TOLERANCE = 1e-2
+"""How far a vector's length may be from 1."""
+
+PARTS_MAX = 10_000
+"""Vectors of one item."""
+
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
@@ -120,3 +129,27 @@ class VectorIndex(Protocol):
     def missing(self, shelf: Shelf, space: str, item_ids: Collection[int]) -> Sequence[int]:
         """Those of `item_ids` that have no vector in `space`."""
         ...
+
+    def first(self, shelf: Shelf, space: str, item_ids: Collection[int]) -> Mapping[int, Vector]:
+        """The first vector of each named item that has one in `space`, at half precision; for a bounded number."""
+        ...
+
+
+def stacked(vectors: Sequence[Vector]) -> Matrix:
+    """The vectors of one item as the rows of a matrix.
+
+    Raises:
+        ValueError: there are none or too many, or one is empty, not finite, not of unit length or of another length.
+    """
+    if not 1 <= len(vectors) <= PARTS_MAX:
+        raise ValueError(f"an item has 1 to {PARTS_MAX} vectors, not {len(vectors)}")
+    for vector in vectors:
+        if vector.ndim != 1 or vector.dtype != np.float32 or len(vector) == 0:
+            raise ValueError(f"a vector is one line of float32, not {vector.shape} of {vector.dtype}")
+        if len(vector) != len(vectors[0]):
+            raise ValueError("the vectors of one item differ in length")
+    matrix = np.stack(vectors)
+    # A length that is not finite fails this comparison too.
+    if not np.all(np.abs(np.linalg.norm(matrix, axis=1) - 1.0) <= UNIT_TOLERANCE):
+        raise ValueError("a vector is not finite or not of unit length")
+    return matrix

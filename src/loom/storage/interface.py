@@ -4,7 +4,9 @@ SQL is written once, beside the domain that needs it, in the dialect that SQLite
 and PostgreSQL share: named `:params`, upserts with RETURNING, CTEs, window
 functions. No `::` casts and no colons inside literals. Every table's keys
 begin with `org` and every statement names it. Times are integer microseconds
-UTC; JSON is text. What engines do not share stands behind `indexes` and the
+UTC; JSON is text. `ORDER BY +id` sorts what other columns found: an engine that
+knows nothing of a young table would walk all ids of the org, to be spared the
+sorting. What engines do not share stands behind `indexes` and the
 verbs `lock` and `stamp`. A parameter that is a list stands in `IN (:name)`
 alone; the engine binds it whole, however long it is.
 """
@@ -33,6 +35,17 @@ class StoreError(Exception):
 
 class Raced(Exception):
     """Another transaction won; nothing was kept, and the same work may be run again."""
+
+
+def only(rows: Sequence[Row]) -> Row | None:
+    """The one row of a query's, or None.
+
+    Raises:
+        AssertionError: there are several.
+    """
+    if len(rows) > 1:
+        raise AssertionError(f"one row was expected, {len(rows)} were found")
+    return rows[0] if rows else None
 
 
 class Transaction(Protocol):
@@ -89,6 +102,13 @@ class Transaction(Protocol):
 
         Like `send` it may wait for the next statement that has an answer, which then sees what those
         left that held the key before.
+        """
+        ...
+
+    def share(self, *key: str) -> None:
+        """Until this transaction ends, no other transaction locks the same `key`; others may share it as well.
+
+        It may wait for the next statement that has an answer, as `lock` may. Taken before other locks.
         """
         ...
 

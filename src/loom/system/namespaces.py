@@ -1,8 +1,8 @@
 """namespace.create, .list, .update and .delete: the named parts of an org."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -31,6 +31,15 @@ from loom.planes.profile import activity
 from loom.storage.interface import Transaction
 
 DESCRIPTION_LENGTH_MAX = 4096
+
+TOLD_AGAIN: Final[Mapping[str, tuple[str, ...]]] = {
+    "knowledge.add": ("title", "tags"),
+    "conversation.append": ("title",),
+    "memory.lock": ("lock_reason",),
+    "memory.pin": ("lock_reason",),
+    "memory.touch": ("lock_reason",),
+}
+"""What answers repeat of texts that were sent, which goes with what it was about."""
 
 Purge = Callable[[Transaction, str], int]
 """Removes what a plane keeps in a namespace, with its indexes; how many items went."""
@@ -243,15 +252,18 @@ class Deleting:
     def delete(self, ctx: Context, request: DeleteRequest) -> DeleteAnswer:
         """Remove the namespace and all that is in it, for good."""
         _check_reach(ctx.caller, request.name)
+        if not ctx.caller.reaches_everybody:
+            raise Denied("name: this token does not reach every user's, agent's and session's rows in it", field="name")
         if request.confirm != request.name:
             raise Rejected("confirm: repeat the name to delete the namespace with all that is in it", field="confirm")
+        namespaces.close(ctx.tx, request.name)
         if not namespaces.delete(ctx.tx, request.name):
             raise _missing()
         items = writes.purge_namespace(ctx.tx, request.name)
         activity.forget_namespace(ctx.tx, request.name)
         audit.forget_names(ctx.tx, request.name)
-        for op in ("knowledge.add", "conversation.append"):
-            idempotency.forget_text(ctx.tx, op, {"namespace": request.name})
+        for op, fields in TOLD_AGAIN.items():
+            idempotency.forget_text(ctx.tx, op, {"namespace": request.name}, *fields)
         for op in ("namespace.create", "namespace.update"):
             idempotency.forget_text(ctx.tx, op, {"name": request.name}, "description")
         items += sum(purge(ctx.tx, request.name) for purge in self.purges)

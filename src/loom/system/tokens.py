@@ -67,7 +67,10 @@ class MintRequest(ServerRequest):
     ] = None
     read_scope: Annotated[
         ScopeWord | None,
-        Field(description="How far it reads across users at most; null for as far as this caller does."),
+        Field(
+            description="How far it reads across users at most; null for as far as this caller does. "
+            "With own_user each call names its user_id, unless pins fix it."
+        ),
     ] = None
     expires_at: Annotated[Instant | None, Field(description="When it ends; null for never.")] = None
     ttl_days: Annotated[

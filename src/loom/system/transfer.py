@@ -1,6 +1,6 @@
 """store.export and store.import: all that an org keeps, with ids, versions and history, as lines for a file."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, cast
 
@@ -11,7 +11,8 @@ from loom.errors import Denied, LoomError, Rejected
 from loom.ops import handles, invalid
 from loom.ops.fields import HANDLE_LENGTH_MAX
 from loom.ops.spec import Answer, AnyOp, Audited, Context, Kind, Op, OpenRequest, Prepare, prepared_as
-from loom.planes.cargo import AnyCargo, Line, Reach
+from loom.planes.cargo import AnyCargo, Carried, Line, Reach
+from loom.storage.interface import Transaction
 from loom.system import carried_namespaces
 
 LINES_MAX = 500
@@ -140,7 +141,7 @@ class Transfer:
 
     def export(self, ctx: Context, request: ExportRequest) -> ExportAnswer:
         """One page of lines."""
-        check_whole_reach(ctx)
+        check_reads_everything(ctx)
         reach = Reach((request.namespace,))
         if request.all_namespaces:
             reach = Reach(None if ctx.caller.namespaces is None else tuple(sorted(ctx.caller.namespaces)))
@@ -149,8 +150,7 @@ class Transfer:
         else:
             total = sum(_count(ctx, cargo, reach) for cargo in self.cargos)
             start = Cursor(kind=self.cargos[0].kind, after=list(self.cargos[0].start), total=total)
-        found: list[Line] = []
-        end = self._fill(ctx, reach, (start, request.limit), found)
+        found, end = page(self._carried(ctx.tx, reach, start), start, request.limit)
         return ExportAnswer(
             lines=[cast("dict[str, JsonValue]", one.model_dump(mode="json")) for one in found],
             total=start.total,
@@ -158,23 +158,20 @@ class Transfer:
             plane_orgs=prepared_as(ctx, OtherOrgs).by_plane,
         )
 
-    def _fill(self, ctx: Context, reach: Reach, asked: tuple[Cursor, int], found: list[Line]) -> Cursor | None:
-        """Add lines to `found` from a place on; where to go on, None at the end."""
-        start, limit = asked
+    def _carried(self, tx: Transaction, reach: Reach, start: Cursor) -> Iterator[tuple[str, Carried]]:
+        """Every line after a place, with its kind.
+
+        Raises:
+            Rejected: there is no such place.
+        """
         kinds = [cargo.kind for cargo in self.cargos]
         first = kinds.index(start.kind) if start.kind in kinds else len(kinds)
         if first == len(kinds) or [type(part) for part in start.after] != [type(p) for p in self.cargos[first].start]:
             raise Rejected("cursor: not a handle of an earlier answer; begin again without it", field="cursor")
-        room = EXPORT_CHARACTERS_MAX
         for cargo in self.cargos[first:]:
             after = tuple(start.after) if cargo.kind == start.kind else cargo.start
-            for one in cargo.read(ctx.tx, reach, after):
-                if len(found) >= limit or (room < one.length and found):
-                    return Cursor(kind=cargo.kind, after=list(after), total=start.total)
-                found.append(one.line)
-                room -= one.length
-                after = one.key
-        return None
+            for one in cargo.read(tx, reach, after):
+                yield cargo.kind, one
 
     def ready(self, prepare: Prepare, request: ImportRequest) -> Checked:
         """Read each line and check it by itself, before anything is written."""
@@ -194,7 +191,7 @@ class Transfer:
 
     def import_lines(self, ctx: Context, request: ImportRequest) -> ImportAnswer:
         """Take each line that fits. A line is checked whole before it changes anything."""
-        check_whole_reach(ctx)
+        check_writes_everything(ctx)
         imported, refused = 0, list[Refusal]()
         for place, one in enumerate(prepared_as(ctx, Checked).lines):
             try:
@@ -203,6 +200,19 @@ class Transfer:
                 refused.append(Refusal(line=place, code=error.code, reason=error.message))
         unchanged = len(request.lines) - imported - len(refused)
         return ImportAnswer(imported=imported, unchanged=unchanged, refused=refused)
+
+
+def page(carried: Iterator[tuple[str, Carried]], start: Cursor, limit: int) -> tuple[list[Line], Cursor | None]:
+    """As many lines as fit into one answer, and where to go on; None at the end."""
+    found: list[Line] = []
+    room, end = EXPORT_CHARACTERS_MAX, start
+    for kind, one in carried:
+        if len(found) >= limit or (room < one.length and found):
+            return found, end
+        found.append(one.line)
+        room -= one.length
+        end = Cursor(kind=kind, after=list(one.key), total=start.total)
+    return found, None
 
 
 def _count(ctx: Context, cargo: AnyCargo, reach: Reach) -> int:
@@ -216,10 +226,17 @@ def _taken(ctx: Context, one: Taken | LoomError) -> bool:
     return one.cargo.take(ctx, one.line)
 
 
-def check_whole_reach(ctx: Context) -> None:
+def check_reads_everything(ctx: Context) -> None:
     """Denied for a token that does not read every user's rows."""
     if ctx.scope is not ReadScope.NAMESPACE:
         raise Denied("export and import need a token that reads the whole namespace")
+
+
+def check_writes_everything(ctx: Context) -> None:
+    """Denied for a token that may not write every user's rows: lines name whose they are."""
+    check_reads_everything(ctx)
+    if not ctx.caller.reaches_everybody:
+        raise Denied("import needs a token that is limited to no agent, user or session: lines name their own")
 
 
 def ops(cargos: Sequence[AnyCargo] = ()) -> tuple[AnyOp, ...]:
@@ -236,6 +253,7 @@ def ops(cargos: Sequence[AnyCargo] = ()) -> tuple[AnyOp, ...]:
             run=transfer.export,
             prepare=transfer.other_orgs,
             example={"limit": 100},
+            raises=(Denied,),
             toolsets=frozenset(),
         ),
         Op(
@@ -259,6 +277,7 @@ def ops(cargos: Sequence[AnyCargo] = ()) -> tuple[AnyOp, ...]:
                     }
                 ]
             },
+            raises=(Denied,),
             toolsets=frozenset(),
         ),
     )

@@ -40,7 +40,7 @@ COUNT = """
 SELECT count(*) AS total FROM code_repository WHERE org = :org AND (:every = 1 OR namespace IN (:namespaces))
 """
 
-SYMBOL_IDS = "SELECT item_id FROM code_symbol WHERE org = :org AND file_id = :file_id ORDER BY item_id"
+SYMBOL_IDS = "SELECT item_id FROM code_symbol WHERE org = :org AND file_id = :file_id ORDER BY +item_id"
 
 FILES_HERE = """
 SELECT path, file_id, digest FROM code_file WHERE org = :org AND namespace = :namespace AND path IN (:paths)
@@ -212,6 +212,7 @@ def take(ctx: Context, made: Ready) -> bool:
     cargo.check_reached(ctx, line.namespace)
     stamps = [line.generation, *(number for one in line.files for number in (one.file_id, *one.symbol_ids))]
     cargo.check_not_ahead(ctx, *stamps, field="files")
+    namespaces.enter(ctx.tx, line.namespace)
     ctx.tx.lock("code", line.namespace)
     later = is_later(ctx, line)
     new = missing(ctx.tx, made)

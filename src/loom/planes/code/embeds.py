@@ -4,6 +4,7 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
+from loom.access import namespaces
 from loom.jobs import outbox
 from loom.jobs.handlers import Bench
 from loom.planes.code import store, symbols, texts
@@ -49,6 +50,7 @@ def _few(bench: Bench, org: str, repository: Repository, space: str) -> bool:
         return False
     vectors = bench.embedder.embed_passages(passages, EMBED_TIMEOUT_S)
     with bench.database.transaction(org, write=True) as tx:
+        namespaces.enter(tx, namespace)
         there = symbols.by_ids(tx, namespace, [one.item_id for one in held])
         for one, vector in zip(held, vectors, strict=True):
             if one.item_id in there:  # a symbol never changes: a changed file's are new ones

@@ -192,6 +192,7 @@ def index(ctx: Context, request: IndexRequest) -> StatusAnswer:
     """Ask for the index, and say how far it is."""
     asked = prepared_as(ctx, Checked)
     tx, namespace = ctx.tx, request.namespace
+    namespaces.enter(tx, namespace)
     tx.lock("code", namespace)
     held = store.of_namespace(tx, namespace)
     if not asked.source:
@@ -283,6 +284,7 @@ def _status(ctx: Context, repository: Repository | None) -> StatusAnswer:
 
 def forget(tx: Transaction, namespace: str, library: Library) -> int:
     """Forget all that the plane has of a namespace, its documents included; how many symbols there were."""
+    namespaces.enter(tx, namespace)
     tx.lock("code", namespace)
     held = store.of_namespace(tx, namespace)
     if held is None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
+from loom.access import namespaces
 from loom.planes.code.sources import Entry
 from loom.storage.interface import Param, Row, Transaction
 
@@ -258,6 +259,7 @@ def _repository(row: Row) -> Repository:
 
 def current(tx: Transaction, repository: Repository) -> Repository | None:
     """The repository as it is now, locked for this write; None when it is gone or was asked for anew."""
+    namespaces.enter(tx, repository.namespace)
     tx.lock("code", repository.namespace)
     now = by_id(tx, repository.repository_id)
     return now if now is not None and now.generation == repository.generation else None

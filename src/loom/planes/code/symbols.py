@@ -31,9 +31,15 @@ FROM code_symbol s JOIN code_file f ON f.org = s.org AND f.file_id = s.file_id
 WHERE s.org = :org AND s.namespace = :namespace
 """
 BY_IDS: Final = _READ + " AND s.item_id IN (:ids)"
-BY_NAMES: Final = _READ + " AND s.name_key IN (:names) ORDER BY s.item_id LIMIT :most"
+BY_NAMES: Final = _READ + " AND s.name_key IN (:names) ORDER BY +s.item_id LIMIT :most"
 IN_FILES: Final = _READ + " AND s.file_id IN (:files) ORDER BY s.file_id, s.start_line, s.end_line DESC"
-UNEMBEDDED: Final = _READ + " AND s.vector_space = '' ORDER BY s.item_id LIMIT :most"
+UNEMBEDDED: Final = (
+    _READ  # noqa: S608  # a constant
+    + """ AND s.item_id IN (
+    SELECT item_id FROM code_symbol WHERE org = :org AND namespace = :namespace AND vector_space = '' LIMIT :most)
+ORDER BY +s.item_id
+"""
+)
 ANY_UNEMBEDDED: Final = """
 SELECT 1 AS one FROM code_symbol WHERE org = :org AND namespace = :namespace AND vector_space <> :space LIMIT 1
 """
@@ -52,7 +58,7 @@ WHERE f.org = :org AND f.namespace = :namespace AND (:any_kind = 1 OR s.kind IN 
     AND (:any_language = 1 OR f.language IN (:languages))
     AND (:under = '' OR substr(f.path, 1, :under_length) = :under)
     AND f.path >= :path AND (f.path > :path OR s.item_id > :after)
-ORDER BY f.path, s.item_id LIMIT :most
+ORDER BY f.path, +s.item_id LIMIT :most
 """
 
 

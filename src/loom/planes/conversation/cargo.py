@@ -38,10 +38,14 @@ SELECT count(*) AS total FROM conversation_session
 WHERE org = :org AND (:every = 1 OR namespace IN (:namespaces))
 """
 
+# Three look-ups, each by an index of its own: with OR, an engine without statistics reads every turn of the org.
 TAKEN = (
     store.TURN
-    + "WHERE t.org = :org AND (t.item_id IN (:ids) OR t.session_key = :session_key AND t.seq IN (:numbers)"
-    + " OR t.session_key = :session_key AND t.message_id IN (:messages))"
+    + "WHERE t.org = :org AND t.item_id IN (:ids) UNION ALL "
+    + store.TURN
+    + "WHERE t.org = :org AND t.session_key = :session_key AND t.seq IN (:numbers) UNION ALL "
+    + store.TURN
+    + "WHERE t.org = :org AND t.session_key = :session_key AND t.message_id IN (:messages)"
 )
 
 NO_VECTORS: Final = Ready("", {})

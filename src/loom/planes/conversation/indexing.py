@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from loom.access import namespaces
 from loom.jobs import outbox
 from loom.jobs.handlers import Bench
 from loom.models.interface import Embedder, EmbedderFailed
@@ -163,6 +164,7 @@ def _embed_batch(bench: Bench, org: str, shelf: Shelf, turns: Sequence[Turn]) ->
     passages = {one.item_id: _passages(rules.meaning_text(one.speaker, one.said)) for one in turns}
     vectors = _vectors(bench.embedder, passages, EMBED_TIMEOUT_S)
     with bench.database.transaction(org, write=True) as tx:
+        namespaces.enter(tx, shelf.namespace)
         # A turn's text never changes, but the turn may be gone by now, and its conversation with it.
         there = store.by_ids(tx, list(vectors))
         alive = store.sessions(tx, {turn.session_key for turn in there.values()})

@@ -48,7 +48,7 @@ def delete(ctx: Context, request: DeleteRequest) -> DeleteAnswer:
     check_one(request)
     answer = deleted(ctx, request)
     about = {"session": answer.session, "namespace": request.namespace}
-    idempotency.forget_text(ctx.tx, "conversation.append", about)
+    idempotency.forget_text(ctx.tx, "conversation.append", about, "title")
     return answer
 
 

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
+from loom.access import namespaces
 from loom.ledger import conditions
 from loom.ledger.rules import Reader
 from loom.planes.conversation.rules import Draft
@@ -189,6 +190,7 @@ class Turn:
 
 def lock(tx: Transaction, namespace: str, user_id: str, session_id: str) -> None:
     """Hold the conversation against every other writer until the transaction ends."""
+    namespaces.enter(tx, namespace)
     tx.lock("conversation", namespace, user_id, session_id)
 
 

@@ -14,6 +14,7 @@ from loom.jobs.handlers import Bench, Handler, Sweep
 from loom.models.interface import EmbedderFailed
 from loom.planes.knowledge import chunks, indexing, rules, store
 from loom.planes.knowledge.chunks import STRETCH_PARTS
+from loom.planes.knowledge.rules import Document
 from loom.planes.knowledge.store import StoredChunk
 from loom.storage.indexes import Vector
 from loom.storage.interface import Transaction
@@ -134,13 +135,22 @@ def _put_vectors(
     tx.run_many(store.EMBEDDED, [{"chunk_id": chunk_id, "space": space} for chunk_id in ids if chunk_id in there])
 
 
+def _locked(tx: Transaction, document_id: int) -> Document | None:
+    """The document, held until the transaction ends; None when it is gone."""
+    document = store.by_id(tx, document_id)
+    if document is None:
+        return None
+    store.lock(tx, document.namespace, document.user_id, document.uri)
+    return store.by_id(tx, document_id)
+
+
 def _text_of(found: StoredChunk) -> str:
     return chunks.searchable(found.title, found.chunk.headings, found.chunk.text)
 
 
 def _note_failure(bench: Bench, org: str, document_id: int) -> None:
     with bench.database.transaction(org, write=True) as tx:
-        document = store.by_id(tx, document_id)
+        document = _locked(tx, document_id)
         if document is not None and document.state == rules.PENDING and document.cut_until is None:
             store.put(tx, replace(document, state=rules.FAILED, reason=NO_VECTORS))
 
@@ -173,7 +183,7 @@ def embed_stale(bench: Bench, org: str) -> None:
         return
     with bench.database.transaction(org, write=True) as tx:
         for row in rows:
-            document = store.by_id(tx, cast("int", row["document_id"]))
+            document = _locked(tx, cast("int", row["document_id"]))
             if document is not None and document.state == rules.READY:
                 indexing.complete(tx, document, "")
 

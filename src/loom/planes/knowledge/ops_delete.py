@@ -36,7 +36,7 @@ def delete(ctx: Context, request: DeleteRequest) -> DeleteAnswer:
     # Its latest revision may be another one by now.
     document = named_document(ctx.tx, request, reader, found.shown_id, "")
     indexing.delete(ctx.tx, document)
-    idempotency.forget_text(ctx.tx, "knowledge.add", {"document_id": document.shown_id})
+    idempotency.forget_text(ctx.tx, "knowledge.add", {"document_id": document.shown_id}, "title", "tags")
     namespaces.touch(ctx.tx, document.namespace, ctx.tx.stamp())
     return DeleteAnswer(document_id=document.shown_id, uri=document.uri, revisions_deleted=document.revision)
 

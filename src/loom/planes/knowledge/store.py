@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from loom.access import namespaces
 from loom.ledger import conditions
 from loom.ledger.rules import Reader
 from loom.planes.knowledge import rules
@@ -98,7 +99,7 @@ EMBEDDED = "UPDATE knowledge_chunk SET space = :space WHERE org = :org AND chunk
 
 GONE = """
 SELECT chunk_id, namespace FROM knowledge_chunk
-WHERE org = :org AND document_id = :document_id AND revision <> :revision ORDER BY chunk_id LIMIT :most
+WHERE org = :org AND document_id = :document_id AND revision <> :revision ORDER BY +chunk_id LIMIT :most
 """
 DROP_CHUNKS = "DELETE FROM knowledge_chunk WHERE org = :org AND chunk_id IN (:ids)"
 BLANK_CHUNKS = """
@@ -140,6 +141,7 @@ class StoredChunk:
 
 def lock(tx: Transaction, namespace: str, user_id: str, uri: str) -> None:
     """Hold the uri against every other writer until the transaction ends; taken before the document is read."""
+    namespaces.enter(tx, namespace)
     tx.lock("knowledge", namespace, user_id, uri)
 
 

@@ -1,6 +1,7 @@
 """Memories with their whole history as lines of an export, and lines taken in again.
 
-Structured profiles are left out: they are built again, and so hold nothing of what was erased meanwhile.
+A structured profile is a memory too, and carried with its history. What its builds read is not: a file is not believed
+to say which facts a profile tells. So it is stale until it is built again, and any erasure takes it along.
 """
 
 from collections.abc import Iterator, Sequence
@@ -8,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from loom.errors import Rejected
+from loom.ledger import derived, store, writes
 from loom.ledger import rules as ledger
-from loom.ledger import store, writes
 from loom.ledger.rules import LIVE, REDACTED, SUPERSEDED, Item, Version
 from loom.ops.spec import Context
 from loom.planes import cargo
@@ -22,14 +23,13 @@ ITEMS = (
     store.COLUMNS
     + """
 WHERE i.org = :org AND (:every = 1 OR i.namespace IN (:namespaces)) AND i.item_id >= :least
-    AND i.memory_type <> 'structured_profile'
 ORDER BY i.item_id LIMIT :most
 """
 )
 
 COUNT = """
 SELECT count(*) AS total FROM ledger_item
-WHERE org = :org AND (:every = 1 OR namespace IN (:namespaces)) AND memory_type <> 'structured_profile'
+WHERE org = :org AND (:every = 1 OR namespace IN (:namespaces))
 """
 
 NUMBERS = """
@@ -91,8 +91,7 @@ def ready(line: MemoryLine) -> Ready:
     """
     versions = [lines.version_of(one) for one in line.versions]
     lines.check_versions(line, versions)
-    for version in versions:
-        ledger.check_own_words(line.memory_key, version.attributes.memory_type)
+    derived.check_carried(line.memory_key, line.agent, versions)
     return Ready(line, versions)
 
 
@@ -102,8 +101,15 @@ def take(ctx: Context, made: Ready) -> bool:
     What was erased here stays erased: a version that is there is never replaced. What was redacted where
     the line comes from is redacted here too.
     """
-    line, versions = made.line, made.versions
-    cargo.check_reached(ctx, line.namespace)
+    cargo.check_reached(ctx, made.line.namespace)
+    if made.line.memory_key != ledger.DERIVED_KEY:
+        return take_versions(ctx, made.line, made.versions)
+    versions = built_elsewhere(ctx, made)
+    return versions is not None and take_versions(ctx, made.line, versions)
+
+
+def take_versions(ctx: Context, line: MemoryLine, versions: Sequence[Version]) -> bool:
+    """`take` without the question who wrote the line's row."""
     number = rules.version_number(line.version_text)
     item_id = ledger.item_id_of(line.memory_id) or 0
     largest = max(item_id, number, *(version.version for version in versions))
@@ -137,6 +143,25 @@ def take(ctx: Context, made: Ready) -> bool:
             writes.supersede(ctx.tx, there)
         writes.insert_item(ctx.tx, there, item)
     return True
+
+
+def built_elsewhere(ctx: Context, made: Ready) -> Sequence[Version] | None:
+    """The versions of a structured profile that may be taken; None to leave what is here as it is.
+
+    A profile that was built here, under an id of its own, stays. One whose latest version may not be taken
+    is built again from what is here.
+    """
+    line = made.line
+    place = ledger.Place(line.namespace, line.agent, line.user_id)
+    derived.hold(ctx.tx, line.namespace, line.user_id)
+    there = store.exact(ctx.tx, place, line.memory_key)
+    item_id = ledger.item_id_of(line.memory_id) or 0
+    if there is not None and there.item_id != item_id:
+        return None
+    versions = derived.carried(ctx.tx, place, item_id, made.versions)
+    number = rules.version_number(line.version_text)
+    newer = there is None or number > there.head.version
+    return None if newer and all(one.version != number for one in versions) else versions
 
 
 def same_row(ctx: Context, line: MemoryLine, item_id: int) -> Item | None:

@@ -14,7 +14,7 @@ from loom.access.caller import ReadScope
 from loom.canonical import Json, encoded
 from loom.errors import ModelFailed, Unavailable
 from loom.ledger import indexing, store
-from loom.ledger.rules import Item, Reader, item_id_of, visible
+from loom.ledger.rules import Item, Reader, item_id_of, sees
 from loom.models.interface import Embedder, EmbedderFailed
 from loom.models.writer import Writer, WriterFailed
 from loom.ops.fields import instant
@@ -137,7 +137,7 @@ def within_reach(item: Item | None, reader: Reader, now_us: int) -> Item | None:
     """The item, while it lives and the caller may see it."""
     if item is None or not item.is_live(now_us):
         return None
-    return item if visible(item.place.user_id, item.head.session_id, reader) else None
+    return item if sees(reader, item) else None
 
 
 def text_of(item: Item) -> str:

@@ -197,7 +197,7 @@ def at_moment(ctx: Context, request: GetRequest, moment_us: int) -> GetAnswer:
 
 def may_see(item: Item, version: Version, reader: Reader) -> bool:
     """Whether the reader's scope reaches the version: it may come from another session than the row's latest."""
-    return ledger.visible(item.place.user_id, version.session_id, reader)
+    return ledger.sees(reader, item, version)
 
 
 def history(ctx: Context, request: HistoryRequest) -> HistoryAnswer:

@@ -10,12 +10,16 @@ from loom.errors import AmbiguousKey, Conflict, Locked, NotFound, PinnedConflict
 from loom.ledger import embedding, store, writes
 from loom.ledger import rules as ledger
 from loom.ledger.rules import Item, Version
+from loom.ops import idempotency
 from loom.ops.fields import DAY_US, EMBEDDER, IfMatch, Instant, instant_or_none
 from loom.ops.spec import Audited, Context, Kind, Op, Prepare, prepared_as
 from loom.planes.memory import embeds, rules
 from loom.planes.memory.embeds import Ready
 from loom.planes.memory.fields import KeyRequest, MemoryAnswer, SourceTrace, answer_fields, place_of, reader_of
 from loom.planes.memory.select import value_of
+
+REASONS_TOLD_BY = ("memory.lock", "memory.pin", "memory.touch")
+"""Operations whose answers repeat why a memory is locked."""
 
 VERSION_TEXT_LENGTH_MAX = 19
 
@@ -160,7 +164,7 @@ def delete_version(ctx: Context, request: DeleteVersionRequest) -> DeleteVersion
     )
     ledger.check_reach(item, reader)
     found = store.version(ctx.tx, item.item_id, number)
-    if found is not None and not ledger.visible(item.place.user_id, found.session_id, reader):
+    if found is not None and not ledger.sees(reader, item, found):
         found = None
     older = store.older_with_value(ctx.tx, item.item_id, number)
     rules.check_version_deletable(item, found, older)
@@ -176,6 +180,8 @@ def redact(ctx: Context, request: KeyRequest) -> RedactAnswer:
     if item.status == ledger.REDACTED:
         return RedactAnswer.model_validate({**answer_fields(item), "versions_redacted": 0})
     after = writes.redact(ctx.tx, item)
+    for op in REASONS_TOLD_BY:
+        idempotency.forget_text(ctx.tx, op, {"memory_id": item.memory_id}, "lock_reason")
     return RedactAnswer.model_validate({**answer_fields(after), "versions_redacted": count})
 
 

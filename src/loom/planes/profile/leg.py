@@ -8,7 +8,7 @@ from loom.access.caller import ReadScope
 from loom.canonical import Json
 from loom.ledger import store
 from loom.ledger.indexing import PROFILE_SHELF
-from loom.ledger.rules import Item, visible
+from loom.ledger.rules import Item, sees
 from loom.ops.spec import Context, Request
 from loom.planes.leg import Leg, Question, Section
 from loom.planes.profile import activity, rules
@@ -107,9 +107,7 @@ def allowed(tx: Transaction, question: Question, namespace: str) -> Collection[i
 def is_shown(item: Item, question: Question) -> bool:
     """The row's own word on whether the reader may see it; an index knows ids alone."""
     return (
-        is_served(item, question.now_us)
-        and item.place.namespace in question.namespaces
-        and visible(item.place.user_id, item.head.session_id, question.reader)
+        is_served(item, question.now_us) and item.place.namespace in question.namespaces and sees(question.reader, item)
     )
 
 

@@ -36,7 +36,7 @@ VISIBLE_MAX = 10_000
 """Sections among which a narrow reader's search looks."""
 
 VISIBLE_IDS = (
-    "SELECT i.item_id FROM ledger_item i WHERE " + SERVED + " ORDER BY i.item_id LIMIT :most"  # noqa: S608  # constants
+    "SELECT i.item_id FROM ledger_item i WHERE " + SERVED + " ORDER BY +i.item_id LIMIT :most"  # noqa: S608  # constants
 )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from loom.access import namespaces
 from loom.jobs import outbox
 from loom.jobs.handlers import Bench
 from loom.models.interface import Embedder
@@ -76,6 +77,8 @@ def _embed_few(bench: Bench, org: str, ids: Sequence[int]) -> None:
     texts = [rules.embeddable(issue.content.title, issue.content.body) for issue in issues]
     made = bench.embedder.embed_passages(texts, JOB_TIMEOUT_S)
     with bench.database.transaction(org, write=True) as tx:
+        for namespace in sorted({issue.namespace for issue in issues}):
+            namespaces.enter(tx, namespace)
         now = store.for_work(tx, [issue.item_id for issue in issues])
         for issue, vector in zip(issues, made, strict=True):
             after = now.get(issue.item_id)

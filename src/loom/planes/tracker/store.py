@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from loom.access import namespaces
 from loom.access.caller import ReadScope
 from loom.ledger import conditions
 from loom.ledger.rules import Reader
@@ -28,7 +29,7 @@ SELECT count(*) AS total FROM tracker_issue i
 """
 
 VISIBLE = (
-    conditions.REACHED
+    conditions.reached("i")
     + """
     AND i.org = :org AND i.namespace = :namespace AND i.created_at <= :as_of
     AND (:any_state = 1 OR i.state = :state) AND (:any_component = 1 OR i.component = :component)
@@ -95,9 +96,11 @@ PURGE_TRAITS = "DELETE FROM tracker_trait WHERE org = :org AND namespace = :name
 PURGE = "DELETE FROM tracker_issue WHERE org = :org AND namespace = :namespace"
 
 SHARING = """
-SELECT t.item_id, count(*) AS shared FROM tracker_trait t
-WHERE t.org = :org AND t.namespace = :namespace AND t.kind = :kind AND t.name IN (:names)
-GROUP BY t.item_id ORDER BY count(*) DESC, t.item_id DESC LIMIT :most
+SELECT item_id, count(*) AS shared FROM (
+    SELECT +t.item_id AS item_id FROM tracker_trait t
+    WHERE t.org = :org AND t.namespace = :namespace AND t.kind = :kind AND t.name IN (:names)
+) AS found
+GROUP BY item_id ORDER BY count(*) DESC, item_id DESC LIMIT :most
 """
 
 COMMON = """
@@ -161,6 +164,7 @@ class Filter:
 
 def lock(tx: Transaction, namespace: str, number: int) -> None:
     """Keep others from writing the issue until the transaction ends."""
+    namespaces.enter(tx, namespace)
     tx.lock("tracker", namespace, str(number))
 
 

@@ -1,8 +1,10 @@
 """A connection whose pipelines end as a transaction needs it.
 
-psycopg ends a pipeline with a Sync and then a Flush. The server takes the Flush for a sign of life that asks
-for nothing, and from then on does not watch how long the transaction stands still: a process that hangs would
-hold its locks for ever. A Sync makes the server send everything already, so here the Flush is left out.
+The server watches how long a transaction stands still only after a Sync. psycopg sends what is executed in a
+pipeline at once, and the Sync in the end: a process that hangs in between would hold its locks for ever. Here
+everything is kept until the end and goes in one piece. There psycopg sends a Flush after the Sync, which the
+server takes for a sign of life that asks for nothing, and stops to watch; a Sync makes it send everything
+already, so the Flush is left out.
 """
 
 from collections.abc import Generator
@@ -10,16 +12,28 @@ from contextlib import contextmanager
 
 import psycopg
 from psycopg.abc import PQGen
+from psycopg.generators import send
 from psycopg.rows import TupleRow
 
 
 class _Pipeline(psycopg.Pipeline):
+    _ends = False
+
+    def _communicate_gen(self) -> PQGen[None]:
+        """Send what waits, but not before its Sync is among it."""
+        if self._ends:
+            yield from super()._communicate_gen()
+
     def _exit_gen(self) -> PQGen[None]:
-        """Send a Sync and fetch all results that are left."""
+        """Send everything and a Sync, and fetch all results."""
+        self._ends = True
         try:
             self._enqueue_sync()
             yield from self._communicate_gen()
         finally:
+            if self.result_queue:
+                # What did not fit into the socket at once is still here.
+                yield from send(self.pgconn)
             yield from self._fetch_gen(flush=False)
 
 

@@ -3,8 +3,9 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
-from loom.storage.interface import Param, Row, Value
+from loom.storage.interface import Param, Row, Value, only
 from loom.storage.postgres.connection import Session
 from loom.storage.postgres.dialect import CLAIMED, translated
 from loom.storage.postgres.stamps import Stamps
@@ -12,6 +13,7 @@ from loom.storage.postgres.text_index import PostgresTextIndex
 from loom.storage.postgres.vector_index import PostgresVectorIndex
 
 _LOCK = "SELECT pg_advisory_xact_lock(%(number)s)"
+_SHARE = "SELECT pg_advisory_xact_lock_shared(%(number)s)"
 
 
 class PostgresTransaction:
@@ -20,27 +22,12 @@ class PostgresTransaction:
     def __init__(
         self, org: str, session: Session, text: PostgresTextIndex, vectors: PostgresVectorIndex, stamps: Stamps
     ) -> None:
-        self._org = org
+        self.org: Final = org
         self._session = session
-        self._text = text
-        self._vectors = vectors
+        self.text: Final = text
+        self.vectors: Final = vectors
         self._stamps = stamps
         self._coming: list[int] | None = None
-
-    @property
-    def org(self) -> str:
-        """The org whose rows this transaction may touch."""
-        return self._org
-
-    @property
-    def text(self) -> PostgresTextIndex:
-        """The word index."""
-        return self._text
-
-    @property
-    def vectors(self) -> PostgresVectorIndex:
-        """The vector index."""
-        return self._vectors
 
     def rows(self, sql: str, /, **params: Param) -> Sequence[Row]:
         """Every row of a query."""
@@ -48,10 +35,7 @@ class PostgresTransaction:
 
     def row(self, sql: str, /, **params: Param) -> Row | None:
         """The one row of a query, or None."""
-        found = self.rows(sql, **params)
-        if len(found) > 1:
-            raise AssertionError(f"one row was expected, {len(found)} were found")
-        return found[0] if found else None
+        return only(self.rows(sql, **params))
 
     def run(self, sql: str, /, **params: Param) -> int:
         """Run a statement; the number of rows it changed."""
@@ -75,25 +59,32 @@ class PostgresTransaction:
 
         Two keys whose hashes meet (one in 2^64) wait for each other, which is harmless.
         """
+        self._hold(_LOCK, key)
+
+    def share(self, *key: str) -> None:
+        """Until this transaction ends, no other transaction locks the same `key`; others may share it as well."""
+        self._hold(_SHARE, key)
+
+    def _hold(self, statement: str, key: tuple[str, ...]) -> None:
         self._session.need_write(f"a lock of {len(key)} words")
-        digest = hashlib.blake2b(json.dumps([self._org, *key]).encode(), digest_size=8).digest()
-        self._session.send(_LOCK, {"number": int.from_bytes(digest, "big", signed=True)})
+        digest = hashlib.blake2b(json.dumps([self.org, *key]).encode(), digest_size=8).digest()
+        self._session.send(statement, {"number": int.from_bytes(digest, "big", signed=True)})
         # A stamp from before this lock may be below one that its last holder used.
         self._coming = None
 
     def stamp_soon(self) -> None:
         """Ask for the next stamp together with the next statement that has an answer."""
         self._coming = coming = list[int]()
-        self._stamps.soon(self._session, self._org, coming.append)
+        self._stamps.soon(self._session, self.org, coming.append)
 
     def stamp(self) -> int:
         """A number above every stamp given before, about the clock in nanoseconds."""
         coming, self._coming = self._coming, None
-        return coming[0] if coming else self._stamps.next(self._session, self._org)
+        return coming[0] if coming else self._stamps.next(self._session, self.org)
 
     def outstrip(self, number: int) -> None:
         """Let no later stamp be at or below `number`."""
-        self._stamps.outstrip(self._session, self._org, number)
+        self._stamps.outstrip(self._session, self.org, number)
 
     def clock_ns(self) -> int:
         """Now, in nanoseconds."""
@@ -103,6 +94,6 @@ class PostgresTransaction:
         return translated(sql, tuple(name for name, value in params.items() if isinstance(value, list | tuple)))
 
     def _bound(self, params: Mapping[str, Param]) -> Mapping[str, Param]:
-        if params.get("org", self._org) != self._org:
+        if params.get("org", self.org) != self.org:
             raise ValueError("the transaction binds :org itself")
-        return {**params, "org": self._org}
+        return {**params, "org": self.org}

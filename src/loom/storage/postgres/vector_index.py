@@ -13,15 +13,9 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from loom.storage.indexes import Scored, Shelf, Vector
+from loom.storage.indexes import Scored, Shelf, Vector, stacked
 from loom.storage.postgres import dialect, lexemes
 from loom.storage.postgres.connection import Session
-
-UNIT_TOLERANCE = 1e-2
-"""How far a vector's length may be from 1."""
-
-PARTS_MAX = 10_000
-"""Vectors of one item."""
 
 INDEXED_FROM_ROWS = 10_000
 """A shelf of more rows gets an index of its own."""
@@ -62,6 +56,7 @@ _EXACT = f"SELECT item_id, max({_COSINE}) AS score{_ON_SHELF}"
 _EXACT_END = " GROUP BY item_id ORDER BY score DESC, item_id DESC LIMIT %(k)s"
 _SCORES = f"SELECT item_id, max({_COSINE}){_ON_SHELF}{_AMONG} GROUP BY item_id"
 _HELD = f"SELECT DISTINCT item_id{_ON_SHELF}{_AMONG}"
+_FIRST = f"SELECT item_id, halfvec_send(embedding){_ON_SHELF} AND part = 0{_AMONG}"
 _INDEX_THERE = """
 SELECT 1 FROM pg_index WHERE indexrelid = to_regclass(%(name)s) AND indisvalid AND indisready
 """
@@ -73,8 +68,6 @@ SELECT item_id, -distance FROM (
     ORDER BY distance LIMIT %(rows)s
 ) AS near
 """
-
-Matrix = NDArray[np.float32]
 
 
 class Spaces:
@@ -109,7 +102,7 @@ class PostgresVectorIndex:
     def put(self, shelf: Shelf, item_id: int, space: str, vectors: Sequence[Vector]) -> None:
         """Keep `vectors` of `space` under `item_id`, replacing what was there in that space."""
         self._session.need_write("the vector index")
-        checked = _checked(vectors)
+        checked = stacked(vectors)
         dimension = self._dimension(space)
         if dimension is None:
             self._made.add(space)
@@ -156,6 +149,11 @@ class PostgresVectorIndex:
         rows = self._session.cells(_HELD, {**self._on(shelf, space), "items": list(item_ids)})
         held = {row[0] for row in rows}
         return [item_id for item_id in item_ids if item_id not in held]
+
+    def first(self, shelf: Shelf, space: str, item_ids: Collection[int]) -> Mapping[int, Vector]:
+        """The first vector of each named item that has one in `space`."""
+        rows = self._session.cells(_FIRST, {**self._on(shelf, space), "items": list(item_ids)}) if item_ids else ()
+        return {item_id: _received(sent) for item_id, sent in rows}
 
     def _near(
         self, shelf: Shelf, space: str, vector: Vector, k: int, items: list[int] | None
@@ -208,16 +206,10 @@ def _told(vector: NDArray[np.float32]) -> str:
     return "[" + ",".join(map(repr, vector.astype(np.float16).astype(np.float32).tolist())) + "]"
 
 
-def _checked(vectors: Sequence[Vector]) -> Matrix:
-    if not 1 <= len(vectors) <= PARTS_MAX:
-        raise ValueError(f"an item has 1 to {PARTS_MAX} vectors, not {len(vectors)}")
-    for vector in vectors:
-        if vector.ndim != 1 or vector.dtype != np.float32 or len(vector) == 0:
-            raise ValueError(f"a vector is one line of float32, not {vector.shape} of {vector.dtype}")
-        if len(vector) != len(vectors[0]):
-            raise ValueError("the vectors of one item differ in length")
-    matrix = np.stack(vectors)
-    # A length that is not finite fails this comparison too.
-    if not np.all(np.abs(np.linalg.norm(matrix, axis=1) - 1.0) <= UNIT_TOLERANCE):
-        raise ValueError("a vector is not finite or not of unit length")
-    return matrix
+def _received(sent: bytes) -> Vector:
+    """A vector as the server sends it: a header of two numbers, then halves, the high byte first."""
+    return np.frombuffer(sent, dtype=_SENT, offset=_SENT_HEADER_BYTES).astype(np.float32)
+
+
+_SENT = np.dtype(">f2")
+_SENT_HEADER_BYTES = 4

@@ -4,8 +4,9 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from typing import Final
 
-from loom.storage.interface import Param, Row, Value
+from loom.storage.interface import Param, Row, Value, only
 from loom.storage.sqlite.connection import Session
 from loom.storage.sqlite.stamps import Stamps
 from loom.storage.sqlite.text_index import SqliteTextIndex
@@ -20,26 +21,11 @@ class SqliteTransaction:
     def __init__(
         self, org: str, session: Session, text: SqliteTextIndex, vectors: SqliteVectorIndex, stamps: Stamps
     ) -> None:
-        self._org = org
+        self.org: Final = org
         self._session = session
-        self._text = text
-        self._vectors = vectors
+        self.text: Final = text
+        self.vectors: Final = vectors
         self._stamps = stamps
-
-    @property
-    def org(self) -> str:
-        """The org whose rows this transaction may touch."""
-        return self._org
-
-    @property
-    def text(self) -> SqliteTextIndex:
-        """The word index."""
-        return self._text
-
-    @property
-    def vectors(self) -> SqliteVectorIndex:
-        """The vector index."""
-        return self._vectors
 
     def rows(self, sql: str, /, **params: Param) -> Sequence[Row]:
         """Every row of a query."""
@@ -47,10 +33,7 @@ class SqliteTransaction:
 
     def row(self, sql: str, /, **params: Param) -> Row | None:
         """The one row of a query, or None."""
-        found = self._session.rows(*self._whole(sql, params))
-        if len(found) > 1:
-            raise AssertionError(f"one row was expected, {len(found)} were found")
-        return found[0] if found else None
+        return only(self.rows(sql, **params))
 
     def run(self, sql: str, /, **params: Param) -> int:
         """Run a statement; the number of rows it changed."""
@@ -73,17 +56,21 @@ class SqliteTransaction:
         """Nothing is left to lock: a write transaction owns the org's file."""
         self._session.need_write(f"a lock of {len(key)} words")
 
+    def share(self, *key: str) -> None:
+        """Nothing is left to share: a write transaction owns the org's file."""
+        self._session.need_write(f"a lock of {len(key)} words")
+
     def stamp_soon(self) -> None:
         """Nothing is far: a stamp is made when it is asked for."""
         self._session.need_write("a stamp")
 
     def stamp(self) -> int:
         """A number above every stamp given before, about the clock in nanoseconds."""
-        return self._stamps.next(self._session, self._org)
+        return self._stamps.next(self._session, self.org)
 
     def outstrip(self, number: int) -> None:
         """Let no later stamp be at or below `number`."""
-        self._stamps.outstrip(self._session, self._org, number)
+        self._stamps.outstrip(self._session, self.org, number)
 
     def clock_ns(self) -> int:
         """Now, in nanoseconds."""
@@ -102,9 +89,9 @@ class SqliteTransaction:
         return (with_lists(sql, tuple(lists)) if lists else sql), self._bound(single)
 
     def _bound(self, params: Mapping[str, Value]) -> Mapping[str, Value]:
-        if params.get("org", self._org) != self._org:
+        if params.get("org", self.org) != self.org:
             raise ValueError("the transaction binds :org itself")
-        return {**params, "org": self._org}
+        return {**params, "org": self.org}
 
 
 @lru_cache(maxsize=STATEMENTS_KEPT_MAX)

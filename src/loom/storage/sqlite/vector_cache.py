@@ -14,9 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from loom.storage.indexes import Scored, Vector
+from loom.storage.indexes import Matrix, Scored, Vector
 
-Matrix = NDArray[np.float32]
 Ids = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 

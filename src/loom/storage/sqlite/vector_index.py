@@ -17,12 +17,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from loom.storage.indexes import Scored, Shelf, Vector
+from loom.storage.indexes import Matrix, Scored, Shelf, Vector, stacked
 from loom.storage.interface import StoreError, Value
 from loom.storage.sqlite.connection import Session
 from loom.storage.sqlite.vector_cache import (
     Changed,
-    Matrix,
     VectorCache,
     VectorMatrix,
     View,
@@ -30,12 +29,6 @@ from loom.storage.sqlite.vector_cache import (
     bytes_of_row,
     merged,
 )
-
-UNIT_TOLERANCE = 1e-2
-"""How far a vector's length may be from 1."""
-
-PARTS_MAX = 10_000
-"""Vectors of one item."""
 
 PIECE_ROWS = 20_000
 """Rows read from the file at once."""
@@ -93,6 +86,11 @@ SELECT item_id, data FROM vector_row
 WHERE shelf_id = :shelf_id AND space_id = :space_id AND data IS NOT NULL
 AND item_id IN (SELECT value FROM json_each(:item_ids))
 """
+_FIRST = """
+SELECT item_id, data FROM vector_row
+WHERE shelf_id = :shelf_id AND space_id = :space_id AND part = 0 AND data IS NOT NULL
+AND item_id IN (SELECT value FROM json_each(:item_ids))
+"""
 _HELD = """
 SELECT DISTINCT item_id FROM vector_row
 WHERE shelf_id = :shelf_id AND space_id = :space_id AND data IS NOT NULL
@@ -120,7 +118,7 @@ class SqliteVectorIndex:
     def put(self, shelf: Shelf, item_id: int, space: str, vectors: Sequence[Vector]) -> None:
         """Keep `vectors` of `space` under `item_id`, replacing what was there in that space."""
         self._session.need_write("the vector index")
-        checked = _checked(vectors)
+        checked = stacked(vectors)
         known = self._session.cells(_FIND_SPACE, {"space": space})
         if not known:
             self._session.cells(_ADD_SPACE, {"space": space, "dimension": checked.shape[1]})
@@ -187,6 +185,15 @@ class SqliteVectorIndex:
         rows = self._session.cells(_HELD, {**found.ids(), "item_ids": json.dumps(list(item_ids))})
         held = {row[0] for row in rows}
         return [item_id for item_id in item_ids if item_id not in held]
+
+    def first(self, shelf: Shelf, space: str, item_ids: Collection[int]) -> Mapping[int, Vector]:
+        """The first vector of each named item that has one in `space`."""
+        found = self._find(shelf, space)
+        if found is None or not item_ids:
+            return {}
+        rows = self._session.cells(_FIRST, {**found.ids(), "item_ids": json.dumps(list(item_ids))})
+        decoded = _decoded([data for _, data in rows], found.dimension)
+        return {item_id: vector for (item_id, _), vector in zip(rows, decoded, strict=True)}
 
     def purge_slice(self) -> bool:
         """Take out rows removed long enough ago to have piled up, for upkeep; whether there were any."""
@@ -302,21 +309,6 @@ def _decoded(blobs: Sequence[bytes], dimension: int) -> Matrix:
     if len(joined) != len(blobs) * dimension * _STORED.itemsize:
         raise StoreError("The vector index holds a vector of the wrong size; restore the store from a backup.")
     return np.frombuffer(joined, dtype=_STORED).reshape(len(blobs), dimension).astype(np.float32)
-
-
-def _checked(vectors: Sequence[Vector]) -> Matrix:
-    if not 1 <= len(vectors) <= PARTS_MAX:
-        raise ValueError(f"an item has 1 to {PARTS_MAX} vectors, not {len(vectors)}")
-    for vector in vectors:
-        if vector.ndim != 1 or vector.dtype != np.float32 or len(vector) == 0:
-            raise ValueError(f"a vector is one line of float32, not {vector.shape} of {vector.dtype}")
-        if len(vector) != len(vectors[0]):
-            raise ValueError("the vectors of one item differ in length")
-    matrix = np.stack(vectors)
-    # A length that is not finite fails this comparison too.
-    if not np.all(np.abs(np.linalg.norm(matrix, axis=1) - 1.0) <= UNIT_TOLERANCE):
-        raise ValueError("a vector is not finite or not of unit length")
-    return matrix
 
 
 def _check_dimension(space: str, dimension: int, vector: Vector) -> None:

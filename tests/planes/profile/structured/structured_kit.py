@@ -46,6 +46,11 @@ class KeyedBuilder:
         """The builder's name."""
         return "rules"
 
+    @property
+    def space(self) -> str:
+        """None: it looks at no vectors."""
+        return ""
+
     def build(self, schema: Mapping[str, Json], facts: Sequence[Fact], timeout_s: float) -> Mapping[str, Settled]:
         """The properties that a memory names; of several, the latest whose value the schema allows."""
         del timeout_s
@@ -81,6 +86,7 @@ class TestBuilder:
     __test__ = False
 
     name: str = "rules"
+    space: str = ""
     fails: bool = False
     during: Callable[[], None] | None = None
     builds: list[int] = field(default_factory=list[int])

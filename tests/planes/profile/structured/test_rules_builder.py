@@ -2,14 +2,17 @@
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from facts import BUILD_S, built, fact, value
 
 from loom.canonical import Json
 from loom.models.hashing import HashingEmbedder
 from loom.models.interface import EmbedderFailed
-from loom.planes.profile.structured.interface import BuildFailed, Fact
+from loom.planes.profile.structured.interface import BuildFailed
+from loom.planes.profile.structured.kept import Kept
 from loom.planes.profile.structured.rules_builder import FACTS_MAX, RulesBuilder
 from loom.storage.indexes import Vector
 
@@ -132,8 +135,17 @@ def test_another_system_of_sizes_is_no_value() -> None:
 
 def test_a_name_that_is_asked_for_in_english_is_not_taken_in_another_spelling() -> None:
     schema: Json = {"type": "string", "description": "Town of the user, by its English name."}
-    assert value(schema, fact("town", "Zürich"), name="town") is None
+    for local in ("Zürich", "Wien", "Lives in Roma.", "Lives in Koeln now."):
+        assert value(schema, fact("town", local), name="town") is None
     assert value(schema, fact("town", "Lives in Ghent."), name="town") == "Ghent"
+
+
+def test_of_two_addresses_the_one_for_another_purpose_is_not_taken() -> None:
+    schema: Json = {"type": "string", "format": "email", "description": "Address to reach the user."}
+    both = "Reach her at ada@example.com, the billing contact is bob@example.com."
+    assert value(schema, fact("contact", both), name="contact_email") == "ada@example.com"
+    assert value(schema, fact("contact", "Billing: bob@example.com."), name="contact_email") is None
+    assert value(schema, fact("contact_email", "Billing: bob@example.com."), name="contact_email") == "bob@example.com"
 
 
 def test_the_latest_valid_time_wins_then_the_latest_writing() -> None:
@@ -233,35 +245,38 @@ def test_without_vectors_or_time_the_build_fails() -> None:
         RulesBuilder(HashingEmbedder()).build(schema, [fact("tea", "green")] * (FACTS_MAX + 1), BUILD_S)
 
 
-def test_known_vectors_are_used_and_properties_are_embedded_once() -> None:
-    class Counting(HashingEmbedder):
-        texts = 0
+class Counting(HashingEmbedder):
+    """Counts the texts it is given."""
 
-        def embed_passages(self, texts: Sequence[str], timeout_s: float) -> list[Vector]:
-            self.texts += len(texts)
-            return super().embed_passages(texts, timeout_s)
+    texts = 0
 
+    def embed_passages(self, texts: Sequence[str], timeout_s: float) -> list[Vector]:
+        self.texts += len(texts)
+        return super().embed_passages(texts, timeout_s)
+
+
+def test_vectors_that_come_with_facts_are_used_and_properties_are_embedded_once() -> None:
     embedder = Counting()
-    facts = [fact("tea", "green"), fact("hat", "grey")]
-
-    def known(asked: Sequence[Fact]) -> dict[str, Vector]:
-        return {one.memory_id: HashingEmbedder().embed_query(one.memory_key, 1.0) for one in asked}
-
-    builder = RulesBuilder(embedder, known)
+    facts = [
+        replace(one, vector=HashingEmbedder().embed_query(one.memory_key, 1.0))
+        for one in (fact("tea", "green"), fact("hat", "grey"))
+    ]
+    builder = RulesBuilder(embedder)
     schema: dict[str, Json] = {"type": "object", "properties": {"tea": TEA}}
     for _ in range(3):
         assert builder.build(schema, facts, BUILD_S)["tea"].value == "green"
-    assert embedder.texts == 2  # the name and the description of the one property
+    assert embedder.texts == 2 + len(facts)  # the name and the description of the one property
+
+
+def test_a_vector_of_another_size_is_made_anew() -> None:
+    embedder = Counting()
+    odd = replace(fact("tea", "green"), vector=np.ones(3, dtype=np.float32))
+    schema: dict[str, Json] = {"type": "object", "properties": {"tea": TEA}}
+    assert RulesBuilder(embedder).build(schema, [odd], BUILD_S)["tea"].value == "green"
+    assert embedder.texts == 3
 
 
 def test_a_text_that_was_embedded_lately_is_not_embedded_again() -> None:
-    class Counting(HashingEmbedder):
-        texts = 0
-
-        def embed_passages(self, texts: Sequence[str], timeout_s: float) -> list[Vector]:
-            self.texts += len(texts)
-            return super().embed_passages(texts, timeout_s)
-
     embedder = Counting()
     builder = RulesBuilder(embedder)
     schema: dict[str, Json] = {"type": "object", "properties": {"tea": TEA}}
@@ -269,6 +284,35 @@ def test_a_text_that_was_embedded_lately_is_not_embedded_again() -> None:
     before = embedder.texts
     assert builder.build(schema, [fact("tea", "black"), fact("hat", "grey")], BUILD_S)["tea"].value == "black"
     assert embedder.texts == before + 1
+
+
+def test_facts_that_an_earlier_build_read_are_not_mixed_up() -> None:
+    builder = RulesBuilder(HashingEmbedder())
+    schema: dict[str, Json] = {"type": "object", "properties": {"tea": TEA, "boats": COUNT}}
+    one = fact("tea", "green")
+    for again in (
+        one,
+        replace(one, value="black"),
+        replace(one, value="herbal", version=2),
+        replace(one, memory_key="boats", value=3),
+        replace(one, memory_key="boats", value="3"),
+        replace(one, memory_key="x", value="green", tags=("profile:tea",)),
+        one,
+    ):
+        known = builder.build(schema, [again], BUILD_S)
+        assert known == RulesBuilder(HashingEmbedder()).build(schema, [again], BUILD_S)
+        assert len(known) == 1
+
+
+def test_what_is_kept_of_facts_is_bounded() -> None:
+    kept = Kept(characters_max=1_000)
+    facts = [fact(f"tea/{number}", "green") for number in range(10)]
+    first = kept.statements(facts)
+    again = kept.statements(facts[-3:])
+    assert {id(one) for one in again} <= {id(one) for one in first}
+    assert not {id(one) for one in kept.statements(facts[:1])} & {id(one) for one in first}
+    long = [fact("tea", "green " * 5_000)]
+    assert kept.statements(long)[0] is not kept.statements(long)[0]
 
 
 def test_a_hostile_pattern_and_long_values_take_bounded_time() -> None:

@@ -177,3 +177,51 @@ def test_lists_add_up_until_one_replaces_them() -> None:
 def test_the_constants_are_those_of_the_statements_that_ship() -> None:
     shipped = ROOT / "benchmarks" / "people" / "invented.txt"
     assert hashlib.sha256(shipped.read_bytes()).hexdigest() == fitted.FITTED_ON_SHA256
+
+
+def asked(name: str, schema: dict[str, Json]) -> properties.Wanted:
+    (one,) = properties.wanted({"type": "object", "properties": {name: schema}})
+    return one
+
+
+PLAN = asked("plan", {"enum": ["free", "pro"], "description": "Plan that the customer has subscribed to."})
+MAIL = asked("contact_email", {"type": "string", "format": "email", "description": "Address to reach the user."})
+BILLS = asked("billing_email", {"type": "string", "format": "email", "description": "Address for invoices."})
+
+
+@pytest.mark.parametrize(
+    ("one", "text", "other"),
+    [
+        (PLAN, "The CI plan is free.", True),
+        (PLAN, "Our GitHub plan is free.", True),
+        (PLAN, "Our GitHub Pro plan is paid.", True),
+        (PLAN, "The customer is on the Pro plan.", False),
+        (PLAN, "Pro plan since May.", False),
+        (PLAN, "Customer plan: free.", False),
+        (PLAN, "The plan is free.", False),
+        (MAIL, "The billing contact is bob@example.com.", True),
+        (MAIL, "Invoices go to bob@example.com.", True),
+        (MAIL, "Reach her at ada@example.com.", False),
+        (BILLS, "The billing contact is bob@example.com.", False),
+        (BILLS, "Invoices go to bob@example.com.", False),
+    ],
+)
+def test_another_things_name_and_another_purpose_are_told_apart(one: properties.Wanted, text: str, other: bool) -> None:
+    (statement,) = statements([fact("note", text)])
+    assert any(readings.told_of_another(one, clause) for clause in statement.clauses) is other
+
+
+@pytest.mark.parametrize(
+    ("text", "unsure"),
+    [
+        ("A forum post says vim is the best editor.", True),
+        ("According to a blog article, the best editor is vim.", True),
+        ("An article the user shared calls emacs the editor to use.", True),
+        ("Writes a blog with vim as editor.", False),
+        ("Her website names vim.", False),
+        ("Reads the forum every day and uses vim.", False),
+    ],
+)
+def test_what_some_page_says_is_hearsay(text: str, unsure: bool) -> None:
+    (statement,) = statements([fact("note", text)])
+    assert any(clause.bears(Mark.UNSURE) for clause in statement.clauses) is unsure

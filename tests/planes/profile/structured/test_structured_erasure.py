@@ -7,7 +7,7 @@ from structured_kit import KEY, LATE, OPS, SCHEMA, TestBuilder, jobs_of, on, rem
 
 from fakes import Core, CoreOf
 from loom.access.caller import Caller, ReadScope, Role
-from loom.errors import Denied, KindConflict, Rejected
+from loom.errors import Denied, KindConflict, NotFound, Rejected
 from loom.planes.memory.sweeps import SWEEPS
 from loom.storage.interface import Transaction
 
@@ -276,3 +276,31 @@ def test_only_the_one_user_is_read_whatever_the_token(core: Core) -> None:
             core.call(f"profile.{op}", caller=session)
     with pytest.raises(Rejected):
         structured(core, read_scope="own_session")
+
+
+def test_a_token_of_one_session_neither_reads_nor_changes_the_row_that_keeps_the_profile(core: Core) -> None:
+    built(core)
+    version_text = on(core, "get", KEY)["version_text"]
+    memory_id = on(core, "get", KEY)["memory_id"]
+    one = Caller("t", Role.ADMIN, {"org": "dev", "user_id": "ada"}, None, ReadScope.OWN_SESSION)
+    for more in ({}, {"as_of": "2100-01-01T00:00:00Z"}, {"version_text": version_text}):
+        assert not core.call("memory.get", caller=one, memory_key=KEY, **more)["found"]
+    for named in ({"memory_key": KEY}, {"memory_id": memory_id}):
+        with pytest.raises(NotFound):
+            core.call("memory.history", caller=one, **named)
+    listing: dict[str, Any] = {"memory_types": ["structured_profile"], "bodies": "full"}
+    assert core.call("memory.list", caller=one, **listing)["items"] == []
+    assert core.call("memory.list", caller=one, as_of="2100-01-01T00:00:00Z", **listing)["items"] == []
+    writes: dict[str, dict[str, Any]] = {
+        "delete": {},
+        "redact": {},
+        "lock": {"mode": "no_delete"},
+        "pin": {"pinned": True},
+        "touch": {"ttl_seconds": 1},
+        "delete_version": {"version_text": version_text},
+    }
+    for op, more in writes.items():
+        with pytest.raises((NotFound, Denied)):
+            core.call(f"memory.{op}", caller=one, memory_key=KEY, agent="-", **more)
+    assert on(core, "get", KEY)["version_text"] == version_text
+    assert structured(core)["status"] == "ready"

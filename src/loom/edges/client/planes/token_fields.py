@@ -24,7 +24,7 @@ class TokenMintFields(Identity):
     namespaces: NotRequired[list[str] | None]
     """The namespaces it reaches; null for all that this caller reaches."""
     read_scope: NotRequired[Literal["namespace", "own_user", "own_session"] | None]
-    """How far it reads across users at most; null for as far as this caller does."""
+    """How far it reads across users at most; null for as far as this caller does. With own_user..."""
     expires_at: NotRequired[datetime | None]
     """When it ends; null for never."""
     ttl_days: NotRequired[int | None]

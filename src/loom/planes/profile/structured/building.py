@@ -15,7 +15,7 @@ from loom.access import namespaces
 from loom.canonical import Json, encoded
 from loom.jobs import outbox
 from loom.jobs.handlers import Bench
-from loom.ledger import derived, writes
+from loom.ledger import derived, indexing, writes
 from loom.ledger import store as ledger
 from loom.ledger.rules import DERIVED, DERIVED_KEY, READ_ONLY, Attributes, Item, draft, item_id_of
 from loom.planes.profile.structured import queries, status, store
@@ -24,6 +24,7 @@ from loom.planes.profile.structured.schema import Misfit, Schema
 from loom.planes.profile.structured.status import Look, Work
 from loom.planes.profile.structured.store import Build
 from loom.retrieval import values
+from loom.storage.indexes import Shelf, Vector
 from loom.storage.interface import Raced, Transaction
 
 BUILD: Final = "profile.build"
@@ -88,14 +89,21 @@ class Read:
     turns_at: int | None
 
 
-def read(tx: Transaction, who: tuple[str, str], now_us: int, room: Room) -> Read:
-    """Read the state and the facts of a user (namespace and name), in one read transaction."""
+def read(tx: Transaction, who: tuple[str, str], now_us: int, room: Room, space: str) -> Read:
+    """Read the state and the facts of a user (namespace and name), in one read transaction.
+
+    The vectors of `space` that stand beside the facts come with them; none where it is empty.
+    """
     found = status.look(tx, *who, now_us)
     if found.work is not Work.BUILD:
         return Read(found, (), {}, 0, None)
     rows = ledger_facts(tx, who, now_us, room)
     held = [item for item in rows[0] if holds(item, now_us)]
-    facts = [fact_of(item) for item in held]
+    ids = [item.item_id for item in held]
+    vectors: Mapping[int, Vector] = {}
+    if space:
+        vectors = tx.vectors.first(Shelf(indexing.MEMORY_SHELF, who[0]), space, ids)
+    facts = [fact_of(item, vectors.get(item.item_id)) for item in held]
     turns = [moment for item in rows[0] for moment in turns_of(item) if moment > now_us]
     versions = {item.item_id: item.head.version for item in held}
     return Read(found, facts, versions, rows[1], min(turns, default=None))
@@ -130,7 +138,7 @@ def turns_of(item: Item) -> list[int]:
     return [moment for moment in turns_of_both(item) if moment is not None]
 
 
-def fact_of(item: Item) -> Fact:
+def fact_of(item: Item, vector: Vector | None = None) -> Fact:
     """A memory as builders see it."""
     head = item.head
     return Fact(
@@ -142,6 +150,7 @@ def fact_of(item: Item) -> Fact:
         valid_at=head.attributes.valid_at,
         created_at=head.created_at,
         version=head.version,
+        vector=vector,
     )
 
 
@@ -156,7 +165,7 @@ def build(bench: Bench, builder: Builder, org: str, who: tuple[str, str], timeou
     for turn in range(TURNS_MAX):
         now_us = bench.clock_us()
         with bench.database.transaction(org, write=False) as tx:
-            found = read(tx, who, now_us, room)
+            found = read(tx, who, now_us, room, builder.space)
         if found.look.work is Work.NOTHING or found.look.schema is None:
             with bench.database.transaction(org, write=True) as tx:
                 tx.run(queries.RELEASE, namespace=who[0], user_id=who[1])
@@ -188,7 +197,7 @@ def fitting(schema: Schema, settled: Mapping[str, Settled], found: Read) -> Mapp
         allowed = schema.fitting({name: one.value for name, one in sourced.items() if one.sources})
     except Misfit as misfit:
         raise BuildFailed(str(misfit)) from misfit
-    if len(encoded(allowed)) > PROFILE_LENGTH_MAX:
+    if len(encoded({name: allowed.get(name) for name in schema.properties})) > PROFILE_LENGTH_MAX:
         raise BuildFailed(f"the profile is over {PROFILE_LENGTH_MAX} characters")
     return {name: replace(sourced[name], value=value) for name, value in allowed.items()}
 
@@ -199,6 +208,9 @@ def write(
     """Write what was built; False when what it rests on has changed so that it has to be built again.
 
     The user is held against erasures first, so that none comes between the look at what was read and the end.
+
+    Raises:
+        Raced: the namespace has no schema any more.
     """
     namespace, user_id = who
     derived.hold(tx, namespace, user_id)
@@ -207,7 +219,10 @@ def write(
     place = derived.place_of(namespace, user_id)
     now = store.user(tx, namespace, user_id)
     schema = store.latest_schema(tx, namespace)
-    if schema is None or found.look.stored is None or schema.version != found.look.stored.version:
+    if schema is None:
+        # Of a namespace that was deleted meanwhile nothing may come back, its name neither: all is undone.
+        raise Raced("the schema is gone")
+    if found.look.stored is None or schema.version != found.look.stored.version:
         return False
     exact = builder in EXACT_BUILDERS
     if now.changes != found.look.user.changes and not is_good(tx, found, made, exact=exact, last=last):
@@ -269,10 +284,12 @@ def is_other(before: Item | None, after: Item | None) -> bool:
 def put(
     tx: Transaction, found: Read, item: Item | None, made: Mapping[str, Json], builder: str, who: tuple[str, str]
 ) -> Item:
-    """Write the version that holds the profile. Two builds of one moment are told apart by a microsecond."""
+    """Write the version that holds the profile. Two builds of one moment are told apart by a microsecond.
+
+    The moment leads to what is kept of the build, so that no version that was there before may have it.
+    """
     schema = cast("Schema", found.look.schema)
-    before = store.last_build(tx, item.item_id) if item else None
-    built_at = found.look.now_us if before is None else max(found.look.now_us, before.built_at + 1)
+    built_at = found.look.now_us if item is None else store.free_moment(tx, item.item_id, found.look.now_us)
     live = item if item is not None and item.is_live(found.look.now_us) else None
     attributes = replace(
         # What a person said of the row stays while it lives, above all that it is sensitive.

@@ -2,19 +2,21 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
 from loom.canonical import Json
-from loom.planes.profile.structured import assertions, cues, days, units, words
+from loom.planes.profile.structured import assertions, cues, units, words
 from loom.planes.profile.structured.codes import COUNTRIES, LANGUAGES
 from loom.planes.profile.structured.flags import Mark
+from loom.planes.profile.structured.phrases import ACRONYM_MAX, Phrases
 from loom.planes.profile.structured.properties import Kind, Wanted
-from loom.planes.profile.structured.statements import Clause
+from loom.planes.profile.structured.statements import Candidate, Clause
 from loom.planes.profile.structured.words import Token
 
 GRAM_MAX: Final = 4
+FOUND_MAX: Final = 128
+"""Properties for which a clause keeps what was found in it."""
+
 CODE_CHARACTERS_MAX: Final = 64
 CODES_MAX: Final = 12
 SHORT_MAX: Final = 2
@@ -22,9 +24,6 @@ SHORT_MAX: Final = 2
 
 OTHER_NOUN: Final = -0.5
 """The fit of a number beside a noun that the property does not name: less wrong than another unit."""
-
-ACRONYM_MAX: Final = 3
-"""A word of so few letters says little by being there, and is not stemmed."""
 
 
 _EMAIL: Final = re.compile(
@@ -64,32 +63,18 @@ _PEOPLE: Final = re.compile(r"\A (?:of us|people|persons|colleagues|members|engi
 _YEAR: Final = range(1900, 2101)
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A value found in a clause.
-
-    Attributes:
-        value: of the property's type.
-        start: its place in the clause.
-        end: the place after it.
-        plain: how plainly it is of that kind: 0..1. A word that means other things too is less plain.
-        unit: of a number: 1.0 its unit or noun is the one asked for, 0.0 it has none, -0.5
-            another noun, -1.0 another unit.
-        leaving: the clause tells that this value is what was before, or what is not.
-    """
-
-    value: Json
-    start: int
-    end: int
-    plain: float
-    unit: float = 0.0
-    leaving: bool = False
-
-
-def found(one: Wanted, clause: Clause) -> list[Candidate]:
+def found(one: Wanted, clause: Clause) -> Sequence[Candidate]:
     """The values in `clause` that `one` could have; of a list, the items."""
     reader = _READERS.get(one.kind)
-    return list(reader(one, clause)) if reader else []
+    if reader is None:
+        return ()
+    kept = clause.found.get(id(one))
+    if kept is None or kept[0] is not one:
+        kept = (one, tuple(reader(one, clause)))
+        if len(clause.found) >= FOUND_MAX:
+            clause.found.clear()
+        clause.found[id(one)] = kept
+    return kept[1]
 
 
 def _emails(_: Wanted, clause: Clause) -> Iterator[Candidate]:
@@ -103,14 +88,14 @@ def _urls(_: Wanted, clause: Clause) -> Iterator[Candidate]:
 
 
 def _dates(_: Wanted, clause: Clause) -> Iterator[Candidate]:
-    for day in days.days(clause.text):
+    for day in clause.days:
         yield Candidate(day.day.isoformat(), day.start, day.end, 1.0)
 
 
 def _numbers(one: Wanted, clause: Clause) -> Iterator[Candidate]:
-    dated = [(day.start, day.end) for day in days.days(clause.text)]
+    dated = [(day.start, day.end) for day in clause.days]
     topic = one.strong | one.described | one.all_stems
-    for amount in units.amounts(clause.text):
+    for amount in clause.amounts:
         before, after = clause.text[: amount.start], clause.text[amount.end :]
         if any(low <= amount.start < high for low, high in dated) or _CLOCK.match(after) or _SPANS.match(after):
             continue
@@ -171,10 +156,10 @@ def _choices(one: Wanted, clause: Clause) -> Iterator[Candidate]:
     yield from _grams(one.phrases, clause, one.all_stems)
 
 
-def _grams(phrases: Mapping[str, str], clause: Clause, topic: frozenset[str] = frozenset()) -> Iterator[Candidate]:
+def _grams(phrases: Phrases, clause: Clause, topic: frozenset[str] = frozenset()) -> Iterator[Candidate]:
     """The longest runs of words that are ways of writing a choice."""
     tokens = clause.tokens
-    stemmed = _stemmed(tuple(phrases.items()))
+    stemmed = phrases.stemmed
     place = 0
     while place < len(tokens):
         for length in range(min(GRAM_MAX, len(tokens) - place), 0, -1):
@@ -216,16 +201,6 @@ def _grams(phrases: Mapping[str, str], clause: Clause, topic: frozenset[str] = f
                 place += length - 1
                 break
         place += 1
-
-
-@lru_cache(maxsize=256)
-def _stemmed(phrases: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
-    made: dict[str, str] = {}
-    for phrase, choice in phrases:
-        if len(phrase) > ACRONYM_MAX and phrase.isascii() and phrase.isalpha():
-            for stem in words.stems(phrase):
-                made.setdefault(stem, choice)
-    return made
 
 
 def _left_behind(text: str, start: int) -> bool:
@@ -271,7 +246,7 @@ def _languages(_: Wanted, clause: Clause) -> Iterator[Candidate]:
     yield from _named(_LANGUAGE_PHRASES, clause)
 
 
-def _named(phrases: Mapping[str, str], clause: Clause) -> Iterator[Candidate]:
+def _named(phrases: Phrases, clause: Clause) -> Iterator[Candidate]:
     if clause.text.strip(" .") in phrases.values():
         yield Candidate(clause.text.strip(" ."), 0, len(clause.text), 1.0)
     for one in _grams(phrases, clause):
@@ -279,8 +254,8 @@ def _named(phrases: Mapping[str, str], clause: Clause) -> Iterator[Candidate]:
             yield Candidate(one.value, one.start, one.end, 0.8, 0.0, one.leaving)
 
 
-_COUNTRY_PHRASES: Final = {words.plain(name): code for name, code in COUNTRIES.items()}
-_LANGUAGE_PHRASES: Final = {words.plain(name): code for name, code in LANGUAGES.items()}
+_COUNTRY_PHRASES: Final = Phrases((words.plain(name), code) for name, code in COUNTRIES.items())
+_LANGUAGE_PHRASES: Final = Phrases((words.plain(name), code) for name, code in LANGUAGES.items())
 
 
 def code_of(kind: Kind, text: str) -> str | None:

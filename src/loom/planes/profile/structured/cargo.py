@@ -1,4 +1,4 @@
-"""Schemas of structured profiles as lines of an export. The profiles themselves are built again."""
+"""Schemas of structured profiles as lines of an export. The profiles themselves are memories."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -83,6 +83,7 @@ def take(ctx: Context, line: SchemaLine) -> bool:
     """Add the version; where it is the latest it comes into force."""
     cargo.check_reached(ctx, line.namespace)
     cargo.check_not_ahead(ctx, line.version, field="version")
+    namespaces.enter(ctx.tx, line.namespace)
     ctx.tx.lock("profile_schema", line.namespace)
     there = store.schema_version(ctx.tx, line.namespace, line.version)
     if there is not None:

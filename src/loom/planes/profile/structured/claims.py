@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loom.canonical import Json
-from loom.planes.profile.structured import naming, readings, scoring, words
+from loom.planes.profile.structured import naming, readings, scoring
 from loom.planes.profile.structured.flags import Mark
 from loom.planes.profile.structured.interface import BuildFailed
 from loom.planes.profile.structured.properties import Kind, Wanted
@@ -137,7 +137,7 @@ class Board:
             if statement.fields and not isinstance(statement.leaf, str):
                 continue
             for reading in readings.readings(one, statement):
-                if self._possible(one, statement, reading):
+                if self._possible(one, statement, reading) and not readings.told_of_another(one, reading.clause):
                     yield place, reading, scoring.features(one, place, statement, reading, setting)
 
     def _possible(self, one: Wanted, statement: Statement, reading: Reading) -> bool:
@@ -239,7 +239,7 @@ class Board:
     def _by_text(self) -> Mapping[str, Sequence[int]]:
         made: dict[str, list[int]] = defaultdict(list)
         for place, statement in enumerate(self.said):
-            for stem in words.quick_stems(statement.text) | statement.name_stems:
+            for stem in statement.quick_stems:
                 made[stem].append(place)
         return made
 

@@ -1,10 +1,11 @@
 """What a builder of structured profiles is given, and what it gives back."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from loom.canonical import Json
+from loom.storage.indexes import Vector
 
 
 class BuildFailed(Exception):
@@ -24,6 +25,7 @@ class Fact:
         valid_at: when it began to be true, microseconds UTC; None when nothing says so.
         created_at: when this version was written, microseconds UTC.
         version: the version that was read.
+        vector: of the first passage of its text, in the builder's space; None where there is none yet.
     """
 
     memory_id: str
@@ -34,6 +36,7 @@ class Fact:
     valid_at: int | None
     created_at: int
     version: int
+    vector: Vector | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,11 @@ class Builder(Protocol):
     @property
     def name(self) -> str:
         """A short name kept with each profile it built, for example `rules` or `model`."""
+        ...
+
+    @property
+    def space(self) -> str:
+        """The fingerprint of the embedding space whose vectors of facts it uses; empty for none."""
         ...
 
     def build(self, schema: Mapping[str, Json], facts: Sequence[Fact], timeout_s: float) -> Mapping[str, Settled]:

@@ -84,16 +84,15 @@ class Builds:
         waiting = claimed(bench, org, [user_of(subject) for subject in subjects], lease_s)
         retry = False
         began_s = until_s - START_WITHIN_S
-        while waiting and time.monotonic() < until_s:
-            retry |= not self.built(bench, org, waiting.pop(0))
-            if len(subjects) > 1:
-                time.sleep(min(PAUSE_MAX_S, (time.monotonic() - began_s) * PAUSE_RATIO))
-                began_s = time.monotonic()
-        if waiting:
-            with bench.database.transaction(org, write=True) as tx:
-                for namespace, user_id in waiting:
-                    tx.run(queries.RELEASE, namespace=namespace, user_id=user_id)
-                    outbox.enqueue(tx, BUILD, derived.subject_of(namespace, user_id))
+        try:
+            while waiting and time.monotonic() < until_s:
+                retry |= not self.built(bench, org, waiting.pop(0))
+                if len(subjects) > 1:
+                    time.sleep(min(PAUSE_MAX_S, (time.monotonic() - began_s) * PAUSE_RATIO))
+                    began_s = time.monotonic()
+        finally:
+            # Also after an error that nobody foresaw: the others' leases would keep them waiting for minutes.
+            put_back(bench, org, waiting)
         if retry:
             raise BuildFailed("a profile could not be built; it is tried again")
 
@@ -127,6 +126,16 @@ def claimed(bench: Bench, org: str, users: Sequence[Who], lease_s: float) -> lis
             else:
                 outbox.enqueue(tx, BUILD, derived.subject_of(*who), BUSY_US)
     return mine
+
+
+def put_back(bench: Bench, org: str, users: Sequence[Who]) -> None:
+    """Give up the leases of users that were not come to, and have them built by a later job."""
+    if not users:
+        return
+    with bench.database.transaction(org, write=True) as tx:
+        for namespace, user_id in users:
+            tx.run(queries.RELEASE, namespace=namespace, user_id=user_id)
+            outbox.enqueue(tx, BUILD, derived.subject_of(namespace, user_id))
 
 
 def spread(bench: Bench, org: str, subjects: Sequence[str]) -> None:

@@ -38,6 +38,11 @@ class ModelBuilder:
         """What profiles say they were built by."""
         return "model"
 
+    @property
+    def space(self) -> str:
+        """None: a language model reads the facts themselves."""
+        return ""
+
     def build(self, schema: Mapping[str, Json], facts: Sequence[Fact], timeout_s: float) -> Mapping[str, Settled]:
         """The properties that the facts settle; see `Builder`.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from loom.canonical import Json
-from loom.planes.profile.structured import candidates, readings, units, words
+from loom.planes.profile.structured import candidates, cues, readings, units, words
 from loom.planes.profile.structured.flags import Mark
 from loom.planes.profile.structured.properties import Kind, Wanted
 from loom.planes.profile.structured.readings import Named, Reading
@@ -46,6 +46,8 @@ def value_named(one: Wanted, statement: Statement, how: Named) -> Told | None:
     found = list(readings.readings(one, statement))
     loose = how is Named.EXACT and len(one.strong) == 1
     found = [each for each in found if each.candidate.unit >= (candidates.OTHER_NOUN if loose else 0)]
+    if how < Named.EXACT:
+        found = [each for each in found if not readings.another_role(one, each.clause)]
     if one.aim and one.kind in (Kind.NUMBER, Kind.CHOICE) and how < Named.EXACT:
         found = [each for each in found if readings.aimed(one, each.clause, statement)]
     best = readings.chosen(found)
@@ -189,7 +191,11 @@ def _outside_dates(text: str) -> Sequence[str]:
 
 def _spelled(one: Wanted, name: str) -> bool:
     """Whether a name may be in the language that the property asks for."""
-    return "English name" not in one.description or name.isascii()
+    return "English name" not in one.description or (name.isascii() and name.casefold() not in _LOCAL_NAMES)
+
+
+_LOCAL_NAMES: Final = cues.words("local_names")
+"""Places as their own people write them, lower case, where English has another name."""
 
 
 def _is_name(text: str) -> bool:

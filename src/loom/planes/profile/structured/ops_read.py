@@ -1,6 +1,7 @@
 """profile.structured, profile.evidence, profile.users and profile.rebuild: one user's profile, and all of them."""
 
 import json
+from collections import defaultdict
 from typing import Annotated, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
@@ -16,14 +17,13 @@ from loom.ops.spec import IDENTITY_LENGTH_MAX, Answer, Context, Kind, Op, OpenRe
 from loom.planes.profile import activity
 from loom.planes.profile.structured import building, job, queries, status, store
 from loom.planes.profile.structured.schema import PROPERTY_LENGTH_MAX
-from loom.planes.profile.structured.status import Look, Work
+from loom.planes.profile.structured.status import Look, Status, Work
 from loom.planes.profile.structured.store import StoredSource
 
 USERS_MAX = 100
 EVIDENCE_LENGTH_MAX = 1_000
 """Characters shown of one source."""
 
-StatusWord = Literal["ready", "stale", "pending", "no_schema"]
 STATUS = (
     "ready: up to date. stale: something it rests on has changed. pending: not built, or not to "
     "be shown. no_schema: the namespace has no usable schema."
@@ -40,7 +40,7 @@ class StructuredRequest(Request):
 class StructuredAnswer(Answer):
     """What profile.structured answers."""
 
-    status: Annotated[StatusWord, Field(description=STATUS)]
+    status: Annotated[Status, Field(description=STATUS)]
     profile: Annotated[
         dict[str, JsonValue],
         Field(description="A value, or null where nothing settles it, for each property of the schema."),
@@ -94,7 +94,7 @@ class PropertyShown(BaseModel):
 class EvidenceAnswer(Answer):
     """What profile.evidence answers."""
 
-    status: Annotated[StatusWord, Field(description=STATUS)]
+    status: Annotated[Status, Field(description=STATUS)]
     memory_id: Annotated[str, Field(description="The row that keeps the profile; empty without one.")]
     version_text: Annotated[str, Field(description="That row's version; 0 without one.")]
     built_at: Annotated[Instant | None, Field(description="When the sources were read; null without a profile.")]
@@ -117,7 +117,7 @@ class UserShown(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     user_id: Annotated[str, Field(description="The user; '-' for memories of no user.")]
-    status: Annotated[StatusWord, Field(description=STATUS)]
+    status: Annotated[Status, Field(description=STATUS)]
     settled: Annotated[int, Field(description="Properties that have a value.")]
     built_at: Annotated[Instant | None, Field(description="When the profile's sources were read; null without one.")]
     memory_id: Annotated[str, Field(description="The row that keeps the profile; empty without one.")]
@@ -141,7 +141,7 @@ class RebuildRequest(OpenRequest):
 class RebuildAnswer(Answer):
     """What profile.rebuild answers."""
 
-    status: Annotated[StatusWord, Field(description=STATUS)]
+    status: Annotated[Status, Field(description=STATUS)]
     asked: Annotated[bool, Field(description="Whether a build was asked for; false where there is nothing to build.")]
 
 
@@ -177,12 +177,15 @@ def structured(ctx: Context, request: StructuredRequest) -> StructuredAnswer:
 def evidence(ctx: Context, request: EvidenceRequest) -> EvidenceAnswer:
     """Show where each value comes from. No text is kept beside the memories': what was erased there is not here."""
     found = looked(ctx, request)
+    activity.note(ctx, request, "profile.evidence")
     item, build = found.shows, found.build
     told = status.shown(ctx.tx, found) if item else {}
     sources: list[StoredSource] = []
     if item is not None and build is not None:
         sources = store.sources(ctx.tx, item, build.built_at, ctx.now_us, request.property)
-    names = [name for name in told if request.property in ("", name)]
+    of_property: defaultdict[str, list[StoredSource]] = defaultdict(list)
+    for source in sources:
+        of_property[source.property].append(source)
     return EvidenceAnswer(
         status=found.status,
         memory_id=item.memory_id if item else "",
@@ -192,10 +195,11 @@ def evidence(ctx: Context, request: EvidenceRequest) -> EvidenceAnswer:
         properties=[
             PropertyShown(
                 property=name,
-                value=cast("JsonValue", told[name]),
-                sources=[source_shown(one) for one in sources if one.property == name and told[name] is not None],
+                value=cast("JsonValue", value),
+                sources=[] if value is None else [source_shown(one) for one in of_property[name]],
             )
-            for name in names
+            for name, value in told.items()
+            if request.property in ("", name)
         ],
     )
 
@@ -219,17 +223,24 @@ def users(ctx: Context, request: UsersRequest) -> UsersAnswer:
     """Show a page of the users who have memories, each with the state of their profile."""
     if ctx.caller.read_scope is ReadScope.OWN_SESSION:
         raise Denied("read_scope: this token reads its own session alone; profiles are whole users'")
-    only = None if ctx.scope is ReadScope.NAMESPACE else [request.user_id]
-    found = store.users(ctx.tx, request.namespace, request.cursor, request.limit + 1, only)
-    stored = store.latest_schema(ctx.tx, request.namespace)
-    looks = [(name, status.look(ctx.tx, request.namespace, name, ctx.now_us)) for name in found[: request.limit]]
-    schema = looks[0][1].schema if looks else None
+    found = users_within(ctx, request)
+    shape = status.in_force(ctx.tx, request.namespace)
     return UsersAnswer(
-        schema_sha256=stored.sha256 if stored else "",
-        properties=len(schema.properties) if schema else 0,
-        users=[user_shown(ctx, name, look) for name, look in looks],
+        schema_sha256=shape.stored.sha256 if shape.stored else "",
+        properties=len(shape.schema.properties) if shape.schema else 0,
+        users=[
+            user_shown(ctx, name, status.look_under(ctx.tx, shape, (request.namespace, name), ctx.now_us))
+            for name in found[: request.limit]
+        ],
         next_cursor=found[request.limit - 1] if len(found) > request.limit else "",
     )
+
+
+def users_within(ctx: Context, request: UsersRequest) -> list[str]:
+    """The users of the page and one more, if there is one; of a caller who reads one user alone, that one."""
+    if ctx.scope is ReadScope.NAMESPACE:
+        return store.users(ctx.tx, request.namespace, request.cursor, request.limit + 1)
+    return [request.user_id] if store.has_facts(ctx.tx, request.namespace, request.user_id) else []
 
 
 def user_shown(ctx: Context, user_id: str, found: Look) -> UserShown:

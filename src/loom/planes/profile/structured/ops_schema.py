@@ -116,6 +116,7 @@ def schema_delete(ctx: Context, request: SchemaDeleteRequest) -> SchemaAnswer:
 
 def opened(ctx: Context, namespace: str, if_match_sha256: str) -> StoredSchema:
     """The latest version, held against other writers and checked to be the one that is meant."""
+    namespaces.enter(ctx.tx, namespace)
     ctx.tx.lock("profile_schema", namespace)
     latest = next(iter(store.schemas(ctx.tx, namespace, 1)), NEVER)
     if if_match_sha256 and latest.sha256 != if_match_sha256.lower():

@@ -9,6 +9,7 @@ from typing import Final
 
 from loom.canonical import Json
 from loom.planes.profile.structured import cues, units, words
+from loom.planes.profile.structured.phrases import Phrases
 
 PROPERTIES_MAX: Final = 400
 """Properties and parts of them that are read."""
@@ -176,7 +177,7 @@ class Wanted:
         return "empty list" in self.description.casefold() or "empty array" in self.description.casefold()
 
     @cached_property
-    def phrases(self) -> Mapping[str, str]:
+    def phrases(self) -> Phrases:
         """From each way of writing a choice, without case and punctuation, to the choice."""
         return _phrases(self)
 
@@ -294,7 +295,7 @@ def _string_kind(schema: Mapping[str, Json], name: str) -> Kind:
     return Kind.CODE if isinstance(schema.get("pattern"), str) else Kind.TEXT
 
 
-def _phrases(one: Wanted) -> Mapping[str, str]:
+def _phrases(one: Wanted) -> Phrases:
     choices = one.schema.get("enum")
     named = [choice for choice in choices if isinstance(choice, str)][:CHOICES_MAX] if isinstance(choices, list) else []
     made: dict[str, str] = {}
@@ -313,7 +314,7 @@ def _phrases(one: Wanted) -> Mapping[str, str]:
     for choice in named:
         if choice.casefold() not in ("other", "none", "unknown"):
             made[words.plain(choice)] = choice
-    return {phrase: choice for phrase, choice in made.items() if phrase}
+    return Phrases((phrase, choice) for phrase, choice in made.items() if phrase)
 
 
 def _add(made: dict[str, str], phrase: str, choice: str) -> None:

@@ -71,10 +71,31 @@ FACTS = (
     + " ORDER BY i.version DESC LIMIT :most"
 )
 
-USERS = (
-    "SELECT DISTINCT i.user_id FROM ledger_item i WHERE i.org = :org AND i.namespace = :namespace AND "  # noqa: S608  # the parts are constants
+NEXT_USER: Final = (
+    "(SELECT i.user_id FROM ledger_item i WHERE i.org = :org AND i.namespace = :namespace AND "  # noqa: S608  # the parts are constants
     + IS_FACT
-    + " AND i.user_id > :after AND (:every = 1 OR i.user_id IN (:users)) ORDER BY i.user_id LIMIT :most"
+    + " AND i.user_id > "
+)
+FIRST: Final = " ORDER BY i.user_id LIMIT 1)"
+
+# From one user to the next by the index: a page costs as many look-ups as it has users, however many facts they have.
+USERS = (
+    "WITH RECURSIVE named (user_id) AS (SELECT "  # noqa: S608  # the parts are constants
+    + NEXT_USER
+    + ":after"
+    + FIRST
+    + " UNION ALL SELECT "
+    + NEXT_USER
+    + "named.user_id"
+    + FIRST
+    + """ FROM named WHERE named.user_id IS NOT NULL)
+SELECT user_id FROM named WHERE user_id IS NOT NULL LIMIT :most
+"""
+)
+ANY_FACT = (
+    "SELECT 1 AS one FROM ledger_item i WHERE i.org = :org AND i.namespace = :namespace AND i.user_id = :user_id AND "  # noqa: S608  # the parts are constants
+    + IS_FACT
+    + " LIMIT 1"
 )
 
 PUT_BUILD = """
@@ -85,6 +106,10 @@ VALUES (:org, :item_id, :built_at, :namespace, :changes, :schema_version, :build
 LAST_BUILD = """
 SELECT built_at, changes, schema_version FROM derived_build
 WHERE org = :org AND item_id = :item_id ORDER BY built_at DESC LIMIT 1
+"""
+MOMENTS = """
+SELECT valid_at FROM ledger_version WHERE org = :org AND item_id = :item_id AND valid_at >= :now
+UNION SELECT built_at AS valid_at FROM derived_build WHERE org = :org AND item_id = :item_id AND built_at >= :now
 """
 PUT_SOURCE = """
 INSERT INTO derived_source (org, item_id, built_at, property, place, namespace, source_id, source_version, span_start,

@@ -13,6 +13,7 @@ from loom.planes.profile.structured.candidates import Candidate
 from loom.planes.profile.structured.flags import Mark
 from loom.planes.profile.structured.properties import Kind, Wanted
 from loom.planes.profile.structured.statements import Clause, Statement
+from loom.planes.profile.structured.words import Token
 
 NEAR_WORDS: Final = 3
 _GOAL: Final = cues.pattern("goal")
@@ -97,6 +98,45 @@ def guarded(one: Wanted, clause: Clause) -> bool:
     if clause.bears(Mark.WISH) and not one.aim:
         return not one.wish or bool(_GOAL.search(clause.text))
     return False
+
+
+def told_of_another(one: Wanted, clause: Clause) -> bool:
+    """Whether a clause tells of another thing's property, or of an address for another purpose."""
+    return of_another_thing(one, clause) or another_role(one, clause)
+
+
+def of_another_thing(one: Wanted, clause: Clause) -> bool:
+    """Whether a name before the property's noun says that it is some other thing's: `the CI plan`, `our GitHub plan`.
+
+    A name that the property or one of its choices has, as in `the Pro plan`, says nothing of the kind.
+    """
+    tokens = clause.tokens
+    for place in range(1, len(tokens)):
+        if not tokens[place].stems & one.head:
+            continue
+        before = place - 1
+        while before > 0 and words.plain(tokens[before].text) in one.phrases:
+            before -= 1
+        if _is_other_name(one, clause, tokens[before], first=before == 0):
+            return True
+    return False
+
+
+def _is_other_name(one: Wanted, clause: Clause, token: Token, *, first: bool) -> bool:
+    text = token.text
+    named = text.isupper() and text.isalpha() if first else text[:1].isupper()
+    known = token.stems & one.told or text.casefold() in words.FUNCTION or words.plain(text) in one.phrases
+    return named and len(text) > 1 and not known and clause.text[token.end : token.end + 1] == " "
+
+
+def another_role(one: Wanted, clause: Clause) -> bool:
+    """Whether an address is told for a purpose that the property does not ask for, such as invoices."""
+    if one.kind not in (Kind.EMAIL, Kind.URL):
+        return False
+    return any(token.text.casefold() in _ROLES and not token.stems & one.told for token in clause.tokens)
+
+
+_ROLES: Final = cues.words("address_roles")
 
 
 def _other_turn(one: Wanted, clause: Clause) -> bool:

@@ -6,7 +6,8 @@ enough to be the property's (`scoring`). What is about others, unsure, wished, o
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from threading import Lock
 from time import monotonic
@@ -14,50 +15,62 @@ from typing import Final
 
 import numpy as np
 
-from loom.canonical import Json, encoded, measured
+from loom.canonical import Json, encoded
 from loom.models.interface import Embedder, EmbedderFailed
 from loom.planes.profile.structured import claims, fitted, properties, settling
 from loom.planes.profile.structured import schema as schemas
 from loom.planes.profile.structured.claims import Board
 from loom.planes.profile.structured.interface import BuildFailed, Fact, Settled
+from loom.planes.profile.structured.kept import Kept
 from loom.planes.profile.structured.properties import Kind, Wanted
 from loom.planes.profile.structured.schema import Misfit, Schema
 from loom.planes.profile.structured.scoring import Model
 from loom.planes.profile.structured.settling import Claim, Standing
-from loom.planes.profile.structured.statements import Statement, statements
-from loom.retrieval import values
+from loom.planes.profile.structured.statements import Statement
+from loom.retrieval import passages, values
 from loom.storage.indexes import Vector
 
 SCHEMAS_KEPT_MAX: Final = 64
 FACTS_MAX: Final = 10_000
 VECTORS_KEPT_MAX: Final = 20_000
-"""Vectors of facts that are kept, by the hash of their text: about 30 MB. A user's next build embeds what is new."""
+"""Vectors of texts that are kept, by their hash: about 30 MB. A next build embeds what is new."""
 
-FACT_CHARACTERS_MAX: Final = 4_000
 _LENGTH_MIN: Final = 1e-6
+Floats = np.ndarray[tuple[int, int], np.dtype[np.float32]]
 
-Vectors = Callable[[Sequence[Fact]], Mapping[str, Vector]]
-"""From facts to the vectors that are known of them, by memory id, in the embedder's space; it may leave some out."""
+
+@dataclass(frozen=True)
+class _Asked:
+    """What a schema asks for, read once."""
+
+    key: bytes
+    opened: Schema | None
+    wanted: Sequence[Wanted]
 
 
 class RulesBuilder:
     """Implements `interface.Builder` by rules. Safe to call from several threads.
 
     Args:
-        embedder: makes the vectors of properties, and of the facts that have none.
-        vectors: known vectors of facts; without it every fact is embedded.
+        embedder: makes the vectors of properties, and of the facts that have none in its space.
         model: the weights of `scoring`.
     """
 
     name = "rules"
 
-    def __init__(self, embedder: Embedder, vectors: Vectors | None = None, model: Model = fitted.MODEL) -> None:
+    def __init__(self, embedder: Embedder, model: Model = fitted.MODEL) -> None:
         self._embedder = embedder
-        self._vectors = vectors
         self._model = model
-        self._kept: OrderedDict[tuple[str, str], np.ndarray[tuple[int, int], np.dtype[np.float32]]] = OrderedDict()
+        self._asked: OrderedDict[bytes, _Asked] = OrderedDict()
+        self._vectors: OrderedDict[bytes, Floats] = OrderedDict()
+        self._statements = Kept()
         self._lately: OrderedDict[bytes, Vector] = OrderedDict()
         self._lock = Lock()
+
+    @property
+    def space(self) -> str:
+        """The embedder's space."""
+        return self._embedder.space.fingerprint
 
     def build(self, schema: Mapping[str, Json], facts: Sequence[Fact], timeout_s: float) -> Mapping[str, Settled]:
         """The properties that the facts settle; see `interface.Builder`.
@@ -68,12 +81,13 @@ class RulesBuilder:
         deadline = monotonic() + timeout_s
         if len(facts) > FACTS_MAX:
             raise BuildFailed(f"a build takes at most {FACTS_MAX} facts")
-        opened = schemas.opened(encoded(dict(schema)))
-        wanted = properties.wanted(schema) if opened else []
-        said = statements(facts) if wanted else []
+        asked = self._read(schema)
+        opened, wanted = asked.opened, asked.wanted
+        said = self._statements.statements(facts) if wanted else []
         if opened is None or not said:
             return {}
-        board = self.board(schema, wanted, said, deadline)
+        known = {fact.memory_id: fact.vector for fact in facts if fact.vector is not None}
+        board = Board(wanted, said, self._nearness(asked, said, known, deadline), self._model)
         standing = board.standings(deadline)
         made: dict[str, Settled] = {}
         for one in wanted:
@@ -82,47 +96,60 @@ class RulesBuilder:
                 made[one.name] = settled
         return made
 
-    def board(
-        self, schema: Mapping[str, Json], wanted: Sequence[Wanted], said: Sequence[Statement], deadline: float
-    ) -> Board:
-        """The statements with how near each is to each property."""
-        return Board(wanted, said, self._nearness(schema, wanted, said, deadline), self._model)
+    def board(self, schema: Mapping[str, Json], said: Sequence[Statement], deadline: float) -> Board:
+        """Statements of facts that have no vectors yet, with how near each is to each property."""
+        asked = self._read(schema)
+        return Board(asked.wanted, said, self._nearness(asked, said, {}, deadline), self._model)
+
+    def _read(self, schema: Mapping[str, Json]) -> _Asked:
+        text = encoded(dict(schema))
+        key = sha256(text.encode("utf-8", "replace")).digest()
+        with self._lock:
+            known = self._asked.get(key)
+            if known is not None:
+                self._asked.move_to_end(key)
+                return known
+        opened = schemas.opened(text)
+        made = _Asked(key, opened, properties.wanted(schema) if opened else ())
+        with self._lock:
+            self._asked[key] = made
+            while len(self._asked) > SCHEMAS_KEPT_MAX:
+                self._asked.popitem(last=False)
+        return made
 
     def _nearness(
-        self, schema: Mapping[str, Json], wanted: Sequence[Wanted], said: Sequence[Statement], deadline: float
+        self, asked: _Asked, said: Sequence[Statement], known: Mapping[str, Vector], deadline: float
     ) -> claims.Floats:
         """For each property or part, in the order of `walk`, and each statement: 1 the same, 0 and less unrelated."""
-        asked = self._asked(schema, wanted, deadline)
-        facts = list({one.fact.memory_id: one.fact for one in said}.values())
-        known = dict(self._vectors(facts)) if self._vectors else {}
+        wanted = self._wanted_vectors(asked, deadline)
+        facts = {one.fact.memory_id: one.fact for one in said}
         dimension = self._embedder.space.dimension
-        missing = {fact.memory_id: _text(fact) for fact in facts if not _usable(known.get(fact.memory_id), dimension)}
-        known.update(self._remembered(missing, deadline))
-        rows = np.stack([known[one.fact.memory_id] for one in said])
-        cosines = np.round(asked @ rows.T, 4)
+        had = {name: vector for name, vector in known.items() if name in facts and vector.shape == (dimension,)}
+        missing = {name: passage_of(fact) for name, fact in facts.items() if name not in had}
+        vectors = {**had, **self._remembered(missing, deadline)}
+        places = {name: place for place, name in enumerate(facts)}
+        near = wanted @ np.stack([vectors[name] for name in facts]).T
+        cosines = np.round(near, 4)[:, [places[one.fact.memory_id] for one in said]]
         floor = self._embedder.random_cosine
         return np.maximum((cosines - floor) / (1.0 - floor), -1.0)
 
-    def _asked(
-        self, schema: Mapping[str, Json], wanted: Sequence[Wanted], deadline: float
-    ) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
-        key = (measured(dict(schema)).sha256, self._embedder.space.fingerprint)
+    def _wanted_vectors(self, asked: _Asked, deadline: float) -> Floats:
         with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]
-        parts = [part for one in wanted for part in one.walk()]
+            if asked.key in self._vectors:
+                self._vectors.move_to_end(asked.key)
+                return self._vectors[asked.key]
+        parts = [part for one in asked.wanted for part in one.walk()]
         names = [" ".join(part.words) or part.name for part in parts]
-        vectors = np.stack(
-            self._embedded([*names, *(part.gist or name for part, name in zip(parts, names, strict=True))], deadline)
-        )
+        texts = [*names, *(part.gist or name for part, name in zip(parts, names, strict=True))]
+        made = self._remembered({text: text for text in texts}, deadline)
+        vectors = np.stack([made[text] for text in texts])
         both = vectors[: len(parts)] + vectors[len(parts) :]
-        made = (both / np.maximum(np.linalg.norm(both, axis=1, keepdims=True), _LENGTH_MIN)).astype(np.float32)
+        directions = (both / np.maximum(np.linalg.norm(both, axis=1, keepdims=True), _LENGTH_MIN)).astype(np.float32)
         with self._lock:
-            self._kept[key] = made
-            while len(self._kept) > SCHEMAS_KEPT_MAX:
-                self._kept.popitem(last=False)
-        return made
+            self._vectors[asked.key] = directions
+            while len(self._vectors) > SCHEMAS_KEPT_MAX:
+                self._vectors.popitem(last=False)
+        return directions
 
     def _remembered(self, texts: Mapping[str, str], deadline: float) -> dict[str, Vector]:
         """The vectors of texts; those of texts that were embedded lately are not made again."""
@@ -130,7 +157,8 @@ class RulesBuilder:
         with self._lock:
             found = {name: self._lately[key] for name, key in keys.items() if key in self._lately}
         new = [name for name in texts if name not in found]
-        made = dict(zip(new, self._embedded([texts[name] for name in new], deadline), strict=True))
+        embedded = self._embedded([texts[name] for name in new], deadline)
+        made = {name: _as_kept(vector) for name, vector in zip(new, embedded, strict=True)}
         with self._lock:
             self._lately.update((keys[name], vector) for name, vector in made.items())
             for name in found:
@@ -152,13 +180,15 @@ class RulesBuilder:
             raise BuildFailed("the embedder gave no vectors") from failure
 
 
-def _usable(vector: Vector | None, dimension: int) -> bool:
-    return vector is not None and vector.shape == (dimension,)
+def passage_of(fact: Fact) -> str:
+    """The text of the first vector that the store keeps of a fact."""
+    text = values.searchable(fact.memory_key, fact.value, fact.tags)
+    return next(iter(passages.split_passages(text)), "")
 
 
-def _text(fact: Fact) -> str:
-    """The text under which the store keeps a fact's vector."""
-    return values.searchable(fact.memory_key, fact.value, fact.tags)[:FACT_CHARACTERS_MAX]
+def _as_kept(vector: Vector) -> Vector:
+    """A vector as the store keeps it, so that a profile does not depend on whether it was there already."""
+    return vector.astype(np.float16).astype(np.float32)
 
 
 def _settled(one: Wanted, standing: Mapping[tuple[str, ...], Standing], opened: Schema) -> Settled | None:

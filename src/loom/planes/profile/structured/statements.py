@@ -8,9 +8,13 @@ from typing import Final
 
 from loom.canonical import Json
 from loom.planes.profile.structured import cues, flags, words
+from loom.planes.profile.structured.days import days
 from loom.planes.profile.structured.flags import Mark
 from loom.planes.profile.structured.interface import Fact
+from loom.planes.profile.structured.properties import Wanted
+from loom.planes.profile.structured.units import Amount, amounts
 from loom.planes.profile.structured.words import TEXT_CHARACTERS_MAX, Token
+from loom.retrieval.dates import WrittenDay
 
 LEAVES_MAX: Final = 64
 """Values of one fact's JSON that are read."""
@@ -31,6 +35,28 @@ _LABEL: Final = re.compile(r"\A([A-Za-zÀ-ÿ][\w' -]{0,40}):\s*(?=\S)")
 _NAMES_UNSURE: Final = cues.words("names_unsure")
 
 
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A value found in a clause.
+
+    Attributes:
+        value: of the property's type.
+        start: its place in the clause.
+        end: the place after it.
+        plain: how plainly it is of that kind: 0..1. A word that means other things too is less plain.
+        unit: of a number: 1.0 its unit or noun is the one asked for, 0.0 it has none, -0.5
+            another noun, -1.0 another unit.
+        leaving: the clause tells that this value is what was before, or what is not.
+    """
+
+    value: Json
+    start: int
+    end: int
+    plain: float
+    unit: float = 0.0
+    leaving: bool = False
+
+
 @dataclass(frozen=True)
 class Clause:
     """A part of a text. What it says of itself is read when it is asked for, and once.
@@ -49,7 +75,7 @@ class Clause:
 
     def bears(self, marks: Mark) -> bool:
         """Whether it bears one of `marks`. A question or a guess covers the whole sentence."""
-        return any(self._bears[mark] for mark in marks)
+        return self._bears[marks]
 
     @cached_property
     def _bears(self) -> "_Borne":
@@ -66,19 +92,38 @@ class Clause:
         return words.read(self.text)
 
     @cached_property
+    def days(self) -> Sequence[WrittenDay]:
+        """The days that it names in full."""
+        return days(self.text)
+
+    @cached_property
+    def amounts(self) -> Sequence[Amount]:
+        """The numbers in it."""
+        return tuple(amounts(self.text))
+
+    @cached_property
+    def found(self) -> dict[int, tuple[Wanted, Sequence[Candidate]]]:
+        """The values that properties could have of it, as far as they were looked for, by the object's id."""
+        return {}
+
+    @cached_property
     def stems(self) -> frozenset[str]:
         """The stems of its words."""
         return frozenset[str]().union(*(token.stems for token in self.tokens))
 
 
 class _Borne(dict[Mark, bool]):
-    """Whether a clause bears each mark, found out when asked."""
+    """Whether a clause bears a mark, or one of several, found out when asked."""
 
     def __init__(self, clause: Clause) -> None:
         super().__init__()
         self._clause = clause
 
     def __missing__(self, mark: Mark) -> bool:
+        each = tuple(mark)
+        if len(each) > 1:
+            self[mark] = any(self[one] for one in each)
+            return self[mark]
         whole = mark is Mark.UNSURE
         text = self._clause.sentence if whole else self._clause.text
         self[mark] = flags.bears(text, mark) or (whole and self._clause.doubted)
@@ -126,6 +171,11 @@ class Statement:
         return frozenset[str]().union(*(words.stems(word) for word in (*self.key_words, *self.field_words)))
 
     @cached_property
+    def quick_stems(self) -> frozenset[str]:
+        """The stems under which it is found among many: of its text, its key and its fields."""
+        return words.quick_stems(self.text) | self.name_stems
+
+    @cached_property
     def field_words(self) -> tuple[str, ...]:
         """The words of its fields' names."""
         return tuple(word for name in self.fields for word in words.name_words(name))
@@ -167,14 +217,23 @@ def _parts(sentence: str, before: tuple[Clause, ...], *, doubted: bool) -> tuple
 
 def statements(facts: Iterable[Fact]) -> list[Statement]:
     """What the facts say, in an order that does not depend on theirs; those that give orders are left out."""
-    made = [statement for fact in facts if not ordered(fact.value) for statement in _of(fact)]
-    made.sort(key=lambda one: (*one.moment, one.fact.memory_key, one.fact.memory_id, one.fields, one.text))
-    return made
+    return in_order(statement for fact in facts for statement in of_fact(fact))
+
+
+def in_order(said: Iterable[Statement]) -> list[Statement]:
+    """Statements in the order of time; of one moment, in one that does not depend on theirs."""
+    return sorted(said, key=lambda one: (*one.moment, one.fact.memory_key, one.fact.memory_id, one.fields, one.text))
+
+
+def of_fact(fact: Fact) -> Iterator[Statement]:
+    """What one fact says; nothing where it gives an order."""
+    if not ordered(fact.value):
+        yield from _of(fact)
 
 
 def ordered(value: Json) -> bool:
     """Whether a value holds text that tells its reader to change records."""
-    return any(isinstance(leaf, str) and flags.is_order(leaf[:TEXT_CHARACTERS_MAX]) for _, leaf in _leaves(value))
+    return any(isinstance(leaf, str) and flags.is_order(leaf[:TEXT_CHARACTERS_MAX]) for _, leaf in leaves(value))
 
 
 def _of(fact: Fact) -> Iterator[Statement]:
@@ -183,7 +242,7 @@ def _of(fact: Fact) -> Iterator[Statement]:
     )
     began = fact.valid_at if fact.valid_at is not None else fact.created_at // _DAY_US * _DAY_US
     key_words = tuple(words.name_words(fact.memory_key))
-    for fields, leaf in _leaves(fact.value):
+    for fields, leaf in leaves(fact.value):
         yield Statement(fact, leaf, fields, (began, fact.created_at), key_words, tagged)
 
 
@@ -193,7 +252,7 @@ def label_of(text: str) -> str:
     return found[1] if found else ""
 
 
-def _leaves(value: Json) -> Iterator[tuple[tuple[str, ...], Json]]:
+def leaves(value: Json) -> Iterator[tuple[tuple[str, ...], Json]]:
     """The values in `value` with the fields that lead to them; lists of plain values stay whole."""
     stack: list[tuple[tuple[str, ...], Json]] = [((), value)]
     left = LEAVES_MAX

@@ -35,6 +35,19 @@ class Work(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class InForce:
+    """A namespace's schema.
+
+    Attributes:
+        stored: as it is kept; None when there is none.
+        schema: the same, opened; None when this version of Loom cannot use it.
+    """
+
+    stored: StoredSchema | None
+    schema: Schema | None
+
+
+@dataclass(frozen=True, slots=True)
 class Look:
     """What is known of a user's profile at one moment.
 
@@ -116,7 +129,7 @@ class Look:
         if self.user.wanted:
             return Work.BUILD
         if item is not None and is_erased(item):
-            return Work.BUILD if self.last is None or self._differs(self.last) else Work.NOTHING
+            return Work.BUILD if self._differs_since_erased(item) else Work.NOTHING
         return Work.BUILD if self.live is None or self.moved else Work.NOTHING
 
     @property
@@ -134,6 +147,12 @@ class Look:
             return False
         return self.user.failures < FAILURES_MAX or self.user.failed_at + RETRY_AFTER_US <= self.now_us
 
+    def _differs_since_erased(self, item: Item) -> bool:
+        """Whether something changed since a row's text was taken away; of one from an import, since it came."""
+        if self.last is not None:
+            return self._differs(self.last)
+        return self.user.changes > 0 or (self.stored is not None and self.stored.version > item.head.version)
+
     def _differs(self, build: Build) -> bool:
         version = self.stored.version if self.stored else 0
         return build.schema_version != version or build.changes != self.user.changes
@@ -147,10 +166,21 @@ def is_erased(item: Item) -> bool:
     return gone and item.head.attributes.source_trace.startswith(DELETED_VERSION_TRACE)
 
 
+def in_force(tx: Transaction, namespace: str) -> InForce:
+    """The schema that the namespace has now."""
+    stored = store.latest_schema(tx, namespace)
+    return InForce(stored, schemas.opened(stored.text) if stored else None)
+
+
 def look(tx: Transaction, namespace: str, user_id: str, now_us: int) -> Look:
     """Read what is known of a user's profile."""
-    stored = store.latest_schema(tx, namespace)
-    schema = schemas.opened(stored.text) if stored else None
+    return look_under(tx, in_force(tx, namespace), (namespace, user_id), now_us)
+
+
+def look_under(tx: Transaction, shape: InForce, who: tuple[str, str], now_us: int) -> Look:
+    """The same for one of many users (namespace and name), with the namespace's schema read once for all of them."""
+    namespace, user_id = who
+    stored, schema = shape.stored, shape.schema
     if schema is None:
         return Look(stored, None, User(), None, None, None, has_facts=False, turned=False, now_us=now_us)
     user = store.user(tx, namespace, user_id)

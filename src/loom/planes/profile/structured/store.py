@@ -152,6 +152,14 @@ def last_build(tx: Transaction, item_id: int) -> Build | None:
     return Build(cast("int", row["built_at"]), cast("int", row["changes"]), cast("int", row["schema_version"]))
 
 
+def free_moment(tx: Transaction, item_id: int, now_us: int) -> int:
+    """The first moment from now on that no version of the row has for its build's."""
+    taken = {row["valid_at"] for row in tx.rows(queries.MOMENTS, item_id=item_id, now=now_us)}
+    while now_us in taken:
+        now_us += 1
+    return now_us
+
+
 def facts_now(tx: Transaction, namespace: str, user_id: str, since_us: int, now_us: int) -> tuple[bool, bool]:
     """Whether the user has facts, and whether one expired since a moment and was not ended yet."""
     row = cast("Row", tx.row(queries.FACTS_NOW, namespace=namespace, user_id=user_id, since=since_us, now=now_us))
@@ -166,11 +174,14 @@ def facts(tx: Transaction, namespace: str, user_id: str, now_us: int, most: int)
     ]
 
 
-def users(tx: Transaction, namespace: str, after: str, most: int, only: Sequence[str] | None = None) -> list[str]:
-    """Users of the namespace who have facts, in the engine's order of names; `only` these, or None for all."""
-    every, named = int(only is None), list(only or ("",))
-    rows = tx.rows(queries.USERS, namespace=namespace, after=after, most=most, every=every, users=named)
-    return [cast("str", row["user_id"]) for row in rows]
+def users(tx: Transaction, namespace: str, after: str, most: int) -> list[str]:
+    """Users of the namespace who have facts, in the engine's order of names; those after a name."""
+    return [cast("str", row["user_id"]) for row in tx.rows(queries.USERS, namespace=namespace, after=after, most=most)]
+
+
+def has_facts(tx: Transaction, namespace: str, user_id: str) -> bool:
+    """Whether `users` names this user."""
+    return tx.row(queries.ANY_FACT, namespace=namespace, user_id=user_id) is not None
 
 
 def put_build(tx: Transaction, item: Item, build: Build, sources: Sequence[Mapping[str, str | int]]) -> None:

@@ -123,6 +123,8 @@ def amounts(text: str) -> list[Amount]:
     text = _SQUARE.sub(lambda match: "sqm".ljust(len(match[0])), text)
     taken: list[tuple[int, int]] = []
     for match in _FEET.finditer(text):
+        if len(found) >= FOUND_MAX:
+            break
         feet, inches = _plain(match["feet"]), _plain(match["inches"] or "0")
         if match["inches"] or "'" not in match[0]:
             found.append(Amount(feet * 12 + inches, "in", "", match.start(), match.end()))
