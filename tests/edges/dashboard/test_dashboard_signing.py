@@ -96,7 +96,7 @@ def test_a_link_is_its_makers(app: compose.App) -> None:
     browser = Browser(app)
     browser.send("/enter", {"code": path.partition("=")[2]})
     text = browser.page("/access")
-    assert "Tokens are for admins to see." in text
+    assert "Tokens and the audit are for admins to see." in text
     assert admin not in text
 
 
