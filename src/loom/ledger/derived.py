@@ -91,12 +91,12 @@ WHERE org = :org AND item_id = :item_id AND version = :version
 ERASED_FROM = """
 SELECT min(first) AS first FROM (
     SELECT min(i.item_id) AS first FROM ledger_item i
-    WHERE i.org = :org AND i.namespace = :namespace AND i.user_id = :user_id AND i.status = 'redacted'
-        AND i.memory_type <> 'structured_profile'
+    WHERE i.org = :org AND i.namespace = :namespace AND i.user_id = :user_id AND i.user_id <> '-'
+        AND i.status = 'redacted' AND i.memory_type <> 'structured_profile'
     UNION ALL
     SELECT min(v.version) AS first FROM ledger_item i
     JOIN ledger_version v ON v.org = i.org AND v.item_id = i.item_id
-    WHERE i.org = :org AND i.namespace = :namespace AND i.user_id = :user_id
+    WHERE i.org = :org AND i.namespace = :namespace AND i.user_id = :user_id AND i.user_id <> '-'
         AND i.memory_type <> 'structured_profile' AND v.value IS NULL
         AND replace(v.source_trace, CAST(:trace AS TEXT), '') <> v.source_trace
 ) AS erased
