@@ -17,6 +17,7 @@ MEANT = {
     "access.tokens.LIST": "lists them",
     "jobs.backlog.WAITING": "counts, up to a bound",
     "jobs.outbox.COUNT": "counts",
+    "ops.audit.SWEEP": "looks for what is too old, by that index",
     "ops.idempotency.": "looks for what has expired, by that index",
     "cargo.COUNT": "counts, once an export",
     "planes.code.store.EVERY": "lists repositories",
