@@ -23,7 +23,6 @@ ROWS_MAX = 1_000_000
 """Rows of a plane that one call counts."""
 
 LOOKBACK_DAYS_MAX = 90
-DAY_NS = DAY_US * 1000
 LEDGER = ("memories", "sections")
 PLANES = ("memories", "documents", "conversations", "issues", "symbols")
 OWN_ORGS = ("tracker", "code")

@@ -26,7 +26,6 @@ ADDRESS_CHARACTERS_MAX: Final = 1_024
 SCHEMES: Final = ("https", "ssh", "file")
 HEAD: Final = "refs/loom/head"
 RUN_TIMEOUT_S: Final = 30.0
-LISTING_BYTES_MAX: Final = 64 * 1024 * 1024
 STEP_S: Final = 0.25
 
 _SCHEME: Final = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*)://")
@@ -116,15 +115,6 @@ def head_of(folder: Path, yard: Yard) -> str:
         return ""
     commit = done.strip().decode("ascii", "replace")
     return commit if _SHA.match(commit) else ""
-
-
-def origin_of(folder: Path, yard: Yard) -> str:
-    """Where a folder was cloned from; empty when git does not say."""
-    try:
-        said = _run(yard, folder, ("config", "--local", "--get", "remote.origin.url"))
-    except SourceFailed:
-        return ""
-    return said.strip().decode("utf-8", "replace")
 
 
 @dataclass(frozen=True, slots=True)

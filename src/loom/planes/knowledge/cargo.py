@@ -351,9 +351,10 @@ def begin_when_whole(tx: Transaction, revision: Revision) -> None:
     document = store.by_id(tx, revision.document_id)
     if document is None or last is None or cast("int", last["last_line"]) < revision.line_count:
         return
-    if _character_count(tx, of) != revision.character_count:
+    if document.chunk_count != 0 or document.cut_until is not None:
         return
-    if document.chunk_count == 0 and document.cut_until is None:
+    # Last, for it reads the whole text.
+    if _character_count(tx, of) == revision.character_count:
         indexing.begin(tx, document)
 
 

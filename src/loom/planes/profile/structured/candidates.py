@@ -41,7 +41,6 @@ _LEAVING: Final = re.compile(
     r"(?:\binstead of|\brather than|\bexcept(?: for)?|\bbut not|\bunlike|\bunder|\bolder than)\W{1,3}(?:\w+\W){0,1}\Z",
     re.IGNORECASE,
 )
-_SKIP: Final = re.compile(r"\A(?:under|over|than|about)\Z")
 _DELTA: Final = re.compile(
     r"\b(?:add(?:s|ed|ing)?|another|extra|additional|further|gained|bought|sold|hired|ordered|plus|by|first|every|within|after|before|page|room|version|chapter)\W+\Z",
     re.IGNORECASE,

@@ -20,7 +20,6 @@ _VERBLIKE: Final = re.compile(
     r"(?<!\w)(?:is|are|was|were|has|have|had|does|do|can|will|the|a|an|his|her|their|my|since|for|on|at|by|in|to)(?!\w)",
     re.IGNORECASE,
 )
-_INLINE: Final = re.compile(r"\A(?:the )?[\w' ]{1,40}? (?:is|are|ist|es):? +", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
