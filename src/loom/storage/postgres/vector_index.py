@@ -58,7 +58,7 @@ ARRAY(WITH RECURSIVE found AS (
 ) SELECT space_id FROM found WHERE space_id IS NOT NULL)
 """
 _REMOVE = (
-    "DELETE FROM vector_row WHERE org = %(org)s AND shelf_id = %(shelf)s AND item_id = %(item)s AND space_id = ANY("
+    "DELETE FROM vector_row WHERE org = %(org)s AND shelf_id = %(shelf)s AND item_id = %(item)s AND space_id = ANY("  # noqa: S608  # the parts are constants
     + _SHELF_SPACES
     + ")"
 )
