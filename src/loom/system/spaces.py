@@ -12,6 +12,7 @@ from typing import Final, cast
 
 from loom.canonical import encoded
 from loom.models.facts import Facts, facts_in
+from loom.models.foreign import Family
 from loom.models.interface import Space
 from loom.storage.interface import SYSTEM_ORG, Database, Row, StoreError, Transaction
 
@@ -86,6 +87,17 @@ class Spaces:
         """All that is on record."""
         with self._database.transaction(SYSTEM_ORG, write=False) as tx:
             return _book(tx)
+
+    def find(self, family: Family) -> tuple[Space, Facts] | None:
+        """The one space of a family in which something was measured, the store's own first; None when none is sure."""
+        states = (SERVING, BUILDING)
+        found = [(one.space, one.facts, one.state) for one in self.book().kept if family.covers(one.space)]
+        measured = [(space, facts, state) for space, facts, state in found if facts is not None]
+        for wanted in states:
+            for space, facts, state in measured:
+                if state == wanted:
+                    return space, facts
+        return measured[0][:2] if len(measured) == 1 else None
 
     def served(self) -> str:
         """The fingerprint of the space that searches use; empty when the record names none."""
