@@ -1,7 +1,6 @@
 """What is measured of a model that Loom does not know beforehand, once, with a few fixed texts.
 
-The texts have nothing to do with each other, so that the median cosine of two of them is what no similarity looks
-like. The vectors of some are kept: an endpoint whose model was changed behind its name gives others.
+The texts are about different things, so that the median cosine of two of them is what no similarity looks like. The vectors of some are kept: an endpoint whose model was changed behind its name gives others.
 """
 
 import json
@@ -16,20 +15,22 @@ from loom.models.canaries import pack
 from loom.storage.indexes import Vector
 
 UNRELATED: Final = (
-    "I moved to Lisbon in May and still have no furniture.",
-    "The build fails because a test waits for a port that is taken.",
-    "She has been allergic to peanuts since she was a child.",
-    "Our quarterly report is due on the first Monday of July.",
-    "def area(radius): return 3.14159 * radius ** 2",
-    "The glacier has lost a third of its length within forty years.",
-    "He plays the cello in a string quartet on Thursday evenings.",
-    "Please send the invoice to the accounting department in Graz.",
-    "Whisk the eggs with the sugar until they are pale and thick.",
-    "The train to Osaka leaves from platform four at half past six.",
-    "Their youngest cat sleeps on top of the refrigerator.",
-    "A court in Ottawa has overturned the ruling on fishing rights.",
+    "Hey Nora, long time no see! I moved last month and love the new place. How have you been?",
+    "Thanks, Sam! That means a lot. I was really nervous before the race, but it went great.",
+    "Wow, Nora, that's awesome! My sister just got a puppy, and he makes us so happy.",
+    "Yeah, Sam, it was amazing! The kids loved camping by the lake, we all had a blast.",
+    "Sounds fun, Nora! I signed up for a pottery class, it really helps me to relax.",
+    "That's so cool, Sam! I applied for the new job last week, so wish me luck!",
+    "Good luck, Nora! I just finished that book you told me about, and it was so moving.",
+    "I'm glad you liked it, Sam! My piano lessons are going well, the teacher is really kind.",
+    "That's great, Nora! My car broke down again yesterday, so I had a pretty rough day.",
+    "Oh no, Sam, sorry to hear that! I tried a new recipe last night, and everyone loved it.",
+    "Yum, that looks delicious, Nora! We're planning a trip for my birthday, I can't wait.",
+    "Thanks for sharing, Sam! I've been volunteering at the shelter, it feels so rewarding.",
 )
-"""Texts of a sentence each, no two about the same."""
+"""Turns of one talk, each about something else. What is compared in a store has as much in common, and no less: texts of
+many kinds lie further apart, and with their cosine every memory would look a little like every question. Of the built-in
+model they say 0.65, where 0.69 was measured on real talks."""
 
 CANARIES: Final = 3
 """Of so many of the texts the vectors are kept."""
