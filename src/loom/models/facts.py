@@ -1,6 +1,7 @@
 """What is measured of a model that Loom does not know beforehand, once, with a few fixed texts.
 
-The texts are about different things, so that the median cosine of two of them is what no similarity looks like. The vectors of some are kept: an endpoint whose model was changed behind its name gives others.
+The texts are about different things, so that the median cosine of two of them is what no similarity looks like. The
+vectors of some are kept: an endpoint whose model was changed behind its name gives others.
 """
 
 import json
@@ -28,9 +29,9 @@ UNRELATED: Final = (
     "Yum, that looks delicious, Nora! We're planning a trip for my birthday, I can't wait.",
     "Thanks for sharing, Sam! I've been volunteering at the shelter, it feels so rewarding.",
 )
-"""Turns of one talk, each about something else. What is compared in a store has as much in common, and no less: texts of
-many kinds lie further apart, and with their cosine every memory would look a little like every question. Of the built-in
-model they say 0.65, where 0.69 was measured on real talks."""
+"""Turns of one talk, each about something else. What is compared in a store has as much in common: texts of many kinds
+lie further apart, and by their cosine every memory would look a little like every question. Of the built-in model they
+say 0.65, where 0.69 was measured on real talks."""
 
 CANARIES: Final = 3
 """Of so many of the texts the vectors are kept."""

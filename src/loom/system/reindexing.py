@@ -1,7 +1,7 @@
 """Makes every vector of the store anew in another embedding space, beside the old ones, and then switches over.
 
 Servers go on meanwhile with the space that they have. What they write drops the new space's vectors of the same item,
-so nothing outlives its text, and the next pass makes them again: passes go on until one finds nothing to do. Then the
+so nothing outlives its text, and the next pass makes them again: passes go on until one finds next to nothing. Then the
 record is switched in one transaction, which the servers see within a second or so (`guard`). What they wrote until
 then is found by passes after the switch. Only then do the old vectors go, some at a time.
 
@@ -32,7 +32,10 @@ EMBED_TIMEOUT_S: Final = 300.0
 ATTEMPTS_MAX: Final = 5
 BACKOFF_S: Final = 1.0
 PASSES_MAX: Final = 50
-"""Passes before the switch, and as many after it: a store that is written to all the time never has a quiet one."""
+"""Passes before the switch, and as many after it."""
+
+LEFT_MAX: Final = 64
+"""A store that is written to all the time never has a quiet pass: with so few items the switch is near enough."""
 
 SETTLE_S: Final = 10.0
 """How long after the switch a last write of the old space may come: servers look at the record every second."""
@@ -102,13 +105,13 @@ class Reindex:
         if self.anew or (fresh and changes):
             # Vectors of an earlier time when the store was of this space may be of texts that have changed since.
             self._drop({name for name in self.spaces.held() if name != space.fingerprint}, "clearing")
-        self._passes("embedding")
+        self._passes("embedding", LEFT_MAX if changes else 0)
         if changes:
             if not self.spaces.switch(space):
                 raise ReindexFailed("another reindex began meanwhile; this one has stopped")
             self.show("waiting for servers to notice", 0, 0)
             self.wait(self.settle_s)
-        self._passes("catching up")
+        self._passes("catching up", 0)
         for org in self.bench.database.orgs():
             for plane in self.planes:
                 plane.adopt(self.bench, org)
@@ -116,9 +119,9 @@ class Reindex:
         self.bench.database.maintain()
         return Reindexed(self._items, len(self._refused), dropped)
 
-    def _passes(self, what: str) -> None:
+    def _passes(self, what: str, left_max: int) -> None:
         for _ in range(PASSES_MAX):
-            if not self._pass(what):
+            if self._pass(what) <= left_max:
                 return
 
     def _pass(self, what: str) -> int:

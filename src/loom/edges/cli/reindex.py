@@ -48,8 +48,8 @@ def run(args: argparse.Namespace, compose: LoadCompose) -> int:
         raise
     if args.json:
         print(json.dumps({"items": done.items, "refused": done.refused, "dropped": done.dropped}))
-        return 0
-    print(f"{done.items:,} texts have new vectors; {done.dropped:,} old vectors are gone", file=sys.stderr)
+    else:
+        print(f"{done.items:,} texts have new vectors; {done.dropped:,} old vectors are gone", file=sys.stderr)
     if done.refused:
         print(f"{done.refused:,} texts got none from the model, and are found by their words", file=sys.stderr)
     print(f"Start servers and workers with LOOM_EMBEDDER={settings.embedder} from now on", file=sys.stderr)
