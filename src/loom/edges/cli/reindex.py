@@ -72,13 +72,18 @@ def told() -> Generator[Show]:
 
 
 def _lines(clock_s: Callable[[], float]) -> Show:
-    """Tells each new step at once, and how far it is every ten seconds."""
-    last, last_s = "", clock_s()
+    """Tells how each step begins, how far it is every ten seconds, and how far it came."""
+    last, held, last_s = "", "", clock_s()
 
     def show(what: str, done: int, total: int) -> None:
-        nonlocal last, last_s
+        nonlocal last, held, last_s
+        line = f"{what}: {done:,}" + (f" of {total:,}" if total else "")
+        if what != last and held:
+            print(held, file=sys.stderr)
         if what != last or clock_s() - last_s >= LINE_EVERY_S:
-            last, last_s = what, clock_s()
-            print(f"{what}: {done:,}" + (f" of {total:,}" if total else ""), file=sys.stderr, flush=True)
+            last, held, last_s = what, "", clock_s()
+            print(line, file=sys.stderr, flush=True)
+        else:
+            held = line
 
     return show
