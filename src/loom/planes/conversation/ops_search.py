@@ -268,8 +268,7 @@ def hits(tx: Transaction, quest: Quest, ranking: Ranking, page: tuple[int, int],
 
 def cosine_of(one: Fused) -> float | None:
     """How near the turn is to the question; None when that is not known."""
-    meaning = one.components.get(MEANING)
-    return None if meaning is None else meaning.raw
+    return one.raw(MEANING)
 
 
 def worth_of(one: Fused, turn: Turn, quest: Quest, ranking: Ranking, among: Standing) -> Calibrated:

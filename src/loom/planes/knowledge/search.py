@@ -243,8 +243,7 @@ def _hits(tx: Transaction, quest: Quest, query: TextQuery, chosen: Sequence[Fuse
     hits: list[Hit] = []
     for one in chosen:
         row = rows[one.item_id]
-        part = one.components.get(MEANING)
-        cosine = part.raw if part is not None else None
+        cosine = one.raw(MEANING)
         stored = store.chunk_of(row)
         hits.append(Hit(stored, row, one.score, cosine, _is_far(quest, query, stored, cosine)))
     return hits

@@ -129,8 +129,7 @@ class Judged:
     @property
     def similarity(self) -> float | None:
         """The cosine, where the meaning leg knows one."""
-        part = self.fused.components.get(MEANING)
-        return None if part is None else part.raw
+        return self.fused.raw(MEANING)
 
 
 def judged(tx: Transaction, quest: Quest, page: Page, ranking: Ranking) -> list[Judged]:
