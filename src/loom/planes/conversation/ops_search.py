@@ -274,7 +274,7 @@ def cosine_of(one: Fused) -> float | None:
 def worth_of(one: Fused, turn: Turn, quest: Quest, ranking: Ranking, among: Standing) -> Calibrated:
     """How likely a turn answers. What memories are judged by was fitted on turns of conversations."""
     text = rules.words_text(turn.speaker, turn.said or turn.aside, turn.said_at)[:JUDGED_CHARACTERS_MAX]
-    stems = tokens.document(text).stems
+    stems = tokens.stems_among(text, ranking.query.stems)
     return calibrate.calibrated(calibrate.evidence(ranking.query, stems, one, among, quest.random_cosine))
 
 

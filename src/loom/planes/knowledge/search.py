@@ -252,7 +252,7 @@ def _hits(tx: Transaction, quest: Quest, query: TextQuery, chosen: Sequence[Fuse
 def _is_far(quest: Quest, query: TextQuery, stored: StoredChunk, cosine: float | None) -> bool:
     if cosine is None or nearness(cosine, quest.random_cosine) >= NEARNESS_FLOOR:
         return False
-    return coverage(query, frozenset(tokens.document(stored.chunk.text).stems)) < COVERAGE_FLOOR
+    return coverage(query, tokens.stems_among(stored.chunk.text, query.stems)) < COVERAGE_FLOOR
 
 
 def tags_in(row: Row) -> list[str]:
