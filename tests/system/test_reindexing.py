@@ -5,10 +5,11 @@ from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
 from threading import Thread
+from typing import cast
 
 import pytest
 
-from fakes import ORG, Clock, Core, bench_of
+from fakes import ORG, Clock, Core, FailingEmbedder, bench_of
 from filled import CODE_ORG, ORGS, TRACKER_ORG, fill, searched, whole_core
 from loom import compose
 from loom.ledger import indexing
@@ -125,6 +126,33 @@ def test_every_plane_of_every_org_has_the_vectors_in_the_new_space_that_it_had(c
     with core.database.transaction(ORG, write=False) as tx:
         states = tx.rows("SELECT DISTINCT state, space FROM knowledge_document WHERE org = :org")
         assert [(row["state"], row["space"]) for row in states] == [("ready", NEW.space.fingerprint)]
+    with core.database.transaction(CODE_ORG, write=False) as tx:
+        marks = tx.rows("SELECT DISTINCT vector_space FROM code_symbol WHERE org = :org")
+        assert [row["vector_space"] for row in marks] == [NEW.space.fingerprint]
+
+
+def test_a_new_server_that_begins_before_the_planes_have_noted_it_makes_nothing_again(
+    core: Core, spaces: Spaces
+) -> None:
+    reindexing(core, spaces).run()
+    with core.database.transaction(ORG, write=True) as tx:
+        tx.run("UPDATE knowledge_document SET space = 'before' WHERE org = :org")
+        tx.run("UPDATE knowledge_chunk SET space = 'before' WHERE org = :org")
+    with core.database.transaction(CODE_ORG, write=True) as tx:
+        tx.run("UPDATE code_symbol SET vector_space = 'before' WHERE org = :org")
+    counting = Counting()
+    following = replace(core, embedder=cast("FailingEmbedder", counting))
+    for org in ORGS:
+        for part in compose.PLANES:
+            for sweep in part.SWEEPS:
+                sweep(following.bench, org)
+        following.drain(org)
+    assert counting.texts == []
+    with core.database.transaction(ORG, write=False) as tx:
+        states = tx.rows("SELECT DISTINCT state, space FROM knowledge_document WHERE org = :org")
+        assert [(row["state"], row["space"]) for row in states] == [("ready", NEW.space.fingerprint)]
+        chunks = tx.rows("SELECT DISTINCT space FROM knowledge_chunk WHERE org = :org")
+        assert [row["space"] for row in chunks] == [NEW.space.fingerprint]
     with core.database.transaction(CODE_ORG, write=False) as tx:
         marks = tx.rows("SELECT DISTINCT vector_space FROM code_symbol WHERE org = :org")
         assert [row["vector_space"] for row in marks] == [NEW.space.fingerprint]
