@@ -15,6 +15,7 @@ from loom.models.embeddings_wire import BATCH_LENGTH_MAX, BATCH_TEXTS_MAX, TEXT_
 from loom.models.endpoint import CUT_TO_MIN, EndpointModel
 from loom.models.interface import EmbedderFailed
 from loom.storage.indexes import Vector
+from running import wait_until
 from writer_kit import KEY, Received, Reply, ScriptedEndpoint, always, refuses, scripted
 
 PATIENCE_S = 10.0
@@ -284,6 +285,21 @@ def test_a_closed_model_fails(endpoint: ScriptedEndpoint) -> None:
     never = model_at(endpoint.url)
     never.close()
     assert "closed" in failed(never)
+
+
+def test_a_call_that_is_under_way_ends_when_the_model_is_closed(endpoint: ScriptedEndpoint) -> None:
+    hold = Event()
+    endpoint.script.append(Reply(body=b"{}", until=hold))
+    closing = model_at(endpoint.url, timeout_s=30.0)
+    with ThreadPoolExecutor(1) as pool:
+        call = pool.submit(closing.vectors, ["green tea"], 30.0, urgent=False)
+        wait_until(lambda: bool(endpoint.received), PATIENCE_S)
+        started_s = time.monotonic()
+        closing.close()
+        with pytest.raises(EmbedderFailed):
+            call.result(PATIENCE_S)
+        assert time.monotonic() - started_s < 5.0
+        hold.set()
 
 
 def test_neither_key_nor_text_is_logged(

@@ -134,6 +134,8 @@ class EndpointModel:
                     failures.append(EmbedderFailed("the endpoint gave no vectors in time"))
                 except EmbedderFailed as failure:
                     failures.append(failure)
+                except RuntimeError:  # what a client that was closed meanwhile raises
+                    failures.append(EmbedderFailed(CLOSED))
                 if failures:
                     group.cancel_scope.cancel()
 
