@@ -9,8 +9,8 @@ from threading import Event
 
 import numpy as np
 import pytest
-from embedding_kit import INNER, answering, embedding, holding, inputs, model_at
 
+from embedding_kit import INNER, answering, embedding, holding, inputs, model_at
 from loom.models.embeddings_wire import BATCH_LENGTH_MAX, BATCH_TEXTS_MAX, TEXT_LENGTH_MAX
 from loom.models.endpoint import CUT_TO_MIN, EndpointModel
 from loom.models.interface import EmbedderFailed
