@@ -234,7 +234,8 @@ def test_the_doctor_says_what_is_wrong(server: SmallServer, capsys: Printed, mon
     monkeypatch.setenv("LOOM_PORT", str(port))
     loom("doctor", "--json")
     checks = {each["check"]: each for each in json.loads(capsys.readouterr().out)["checks"]}
-    assert set(checks) == {"python", "disk", "port", "store", "model", "language model", "tokens", "versions"}
+    looked = {"python", "disk", "port", "store", "model", "embedding", "language model", "tokens", "versions"}
+    assert set(checks) == looked
     assert all(checks[name]["ok"] for name in ("python", "port", "store", "model", "tokens"))
     assert checks["language model"] == {
         "check": "language model",
