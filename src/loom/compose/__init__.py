@@ -215,7 +215,7 @@ def guarded(settings: Settings, store: Database) -> SpaceGuard:
     model = opened(settings, spaces)
     try:
         spaces.check(model.space, settings.embedder)
-    except StoreError:
+    except BaseException:
         model.close()
         raise
     return SpaceGuard(CachingEmbedder(model), spaces)
@@ -244,7 +244,7 @@ def build(settings: Settings) -> App:
     language_model, store = writer(settings), database(settings)
     try:
         model = guarded(settings, store)
-    except StoreError:
+    except BaseException:
         store.close()
         raise
     reader = reranker(settings)

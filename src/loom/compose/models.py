@@ -86,6 +86,9 @@ def _asked(model: Model, family: Family, memory: Memory) -> Embedder:
         raise StoreError(
             f"The embedding model {family.model} had to be asked what its vectors are like, and gave none: {failure}."
         ) from failure
+    except BaseException:
+        model.close()
+        raise
 
 
 def reranker(settings: Settings) -> OnnxReranker | None:
