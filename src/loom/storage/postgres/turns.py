@@ -27,7 +27,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from loom.storage.interface import Raced, StoreError
-from loom.storage.postgres.connection import BUSY, LOST_AT_COMMIT, Connection, Session, store_error, undo
+from loom.storage.postgres.connection import BUSY, LOST, LOST_AT_COMMIT, Connection, Session, store_error, undo
 from loom.storage.postgres.settings import PostgresSettings
 
 Key = tuple[str, ...]
@@ -36,7 +36,6 @@ Last = tuple[str, Mapping[str, object]]
 
 TOO_MANY = "Too many calls wait for the database. Nothing was kept; try again."
 LATE = "The database did not commit in time. Nothing was kept; try again."
-REFUSED = "The database refused the commit of this write. Nothing was kept; try again."
 
 _OPEN = (TransactionStatus.INTRANS, TransactionStatus.INERROR)
 
@@ -245,7 +244,7 @@ class Turns:
         except psycopg.Error as error:
             self._close(line, group, store_error(error))
         except BaseException:
-            self._close(line, group, StoreError(REFUSED))
+            self._close(line, group, StoreError(LOST))
             raise
         else:
             self._go_on(line)
@@ -304,9 +303,11 @@ class Turns:
         with self._mutex:
             group.failure = group.failure or failure
         try:
-            if group.connection.info.transaction_status != TransactionStatus.IDLE:
-                undo(group.connection)
-            self._give_back(group.connection)
+            try:
+                if group.connection.info.transaction_status != TransactionStatus.IDLE:
+                    undo(group.connection)
+            finally:
+                self._give_back(group.connection)
         finally:
             line.group = None
             group.done.set()
@@ -342,8 +343,5 @@ class Turns:
 
 
 def _told(error: BaseException) -> StoreError | Raced:
-    """What members are told of a commit that failed: that nothing was kept, where the server said so."""
-    if isinstance(error, StoreError | Raced):
-        return error
-    refused = isinstance(error, psycopg.Error) and error.sqlstate is not None
-    return StoreError(REFUSED if refused else LOST_AT_COMMIT)
+    """What members are told of a commit that failed."""
+    return error if isinstance(error, StoreError | Raced) else StoreError(LOST_AT_COMMIT)
