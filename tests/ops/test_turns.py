@@ -32,7 +32,7 @@ POLLS_MAX = 20_000
 LABEL = "log"
 PLACE = Place(NAMESPACE, AGENT, "-")
 TURN = store.turn(PLACE, LABEL)
-PATIENT = PostgresSettings(together_s=WAIT_S, lock_timeout_s=1)
+PATIENT = PostgresSettings(together_s=3 * WAIT_S, turn_wait_s=3 * WAIT_S, lock_timeout_s=1)
 TERMINATE = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
     " WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = 'loom'"

@@ -21,7 +21,8 @@ TERMINATE = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
     " WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = 'loom'"
 )
-PATIENT = PostgresSettings(together_s=WAIT_S)
+PATIENT = PostgresSettings(together_s=3 * WAIT_S, turn_wait_s=3 * WAIT_S)
+"""Members stay together, and none gives up, however long the machine stands still."""
 
 Body = Callable[[Transaction], object]
 
