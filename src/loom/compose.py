@@ -295,12 +295,18 @@ def build(settings: Settings) -> App:
 
 def jobs(settings: Settings, model: Embedder, language_model: Writer | None) -> dict[str, Handler]:
     """What the worker does, by the kind of job."""
-    closed = (*code.SYSTEM_FOLDERS, *limits(settings).closed_folders)
     if language_model is None:
         builds = profile.jobs(profile.RulesBuilder(model))
     else:
         builds = profile.jobs(profile.ModelBuilder(language_model), MODEL_BUILD_TIMEOUT_S)
-    yard = code.Yard(settings.home / CODE_FOLDER, git_environment(), closed=closed)
+    bounds = limits(settings)
+    yard = code.Yard(
+        settings.home / CODE_FOLDER,
+        git_environment(),
+        closed=(*code.SYSTEM_FOLDERS, *bounds.closed_folders),
+        folders=bounds.code_folders,
+        private_hosts=bounds.git_private_hosts,
+    )
     return {
         **embedding.JOBS,
         **memory.JOBS,
@@ -334,6 +340,8 @@ def limits(settings: Settings) -> Limits:
         tombstone_days=settings.tombstone_days,
         git_schemes=settings.code_git_schemes,
         closed_folders=(settings.home.resolve(),),
+        code_folders=settings.code_folders,
+        git_private_hosts=settings.code_git_private_hosts,
     )
 
 

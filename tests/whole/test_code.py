@@ -1,6 +1,8 @@
 """A repository goes in over HTTP, is found in a code scope from another org, and survives a power cut meanwhile."""
 
+import os
 import subprocess
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -92,3 +94,20 @@ def test_a_code_scope_from_another_org(tmp_path: Path) -> None:
             assert refused.status_code == 403
             own = http.post("/v1/code.search", json={"namespace": "kettles", "query": "step"})
             assert own.status_code == 404  # a token's org is its own for every plane
+
+
+def test_a_token_indexes_the_folders_that_are_open(tmp_path: Path) -> None:
+    opened, outside = repository(tmp_path / "open" / "kettles", 1), repository(tmp_path / "outside", 1)
+    with running(tmp_path / "home", embedder="hashing", code_folders=str(tmp_path / "open")) as server:
+        server.token = server.call("token.mint", name="boss", role="admin")["token"]
+        server.http.headers["Authorization"] = f"Bearer {server.token}"
+        sources = {"outside": str(outside), "inside": f"https://127.0.0.1:{server.http.base_url.port}/a.git"}
+        for namespace, source in sources.items():
+            answer = server.http.post("/v1/code.index", json={"namespace": namespace, "source": source})
+            assert (answer.status_code, answer.json()["detail"]["field"]) == (403, "source"), answer.text
+        server.call("code.index", namespace="kettles", source=str(opened), vectors=False)
+        assert until(server, "kettles", "ready")["files_total"] == 2
+        command = [sys.executable, "-m", "loom", "code", "index", str(outside), "--no-wait", "--json"]
+        local = {"PATH": os.environ["PATH"], "LOOM_HOME": str(tmp_path / "home"), "LOOM_EMBEDDER": "hashing"}
+        asked = subprocess.run(command, env=local, capture_output=True, text=True, timeout=60, check=False)
+        assert asked.returncode == 0, asked.stderr
