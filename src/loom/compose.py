@@ -289,7 +289,8 @@ def build(settings: Settings) -> App:
         loopback=is_loopback(settings.host),
         note_use=partial(system.note_use, late),
     )
-    asgi = _asgi(settings, dispatcher, authenticator, (lifecycle, metrics))
+    sessions = Sessions(store, authenticator, clock_us, system.Witness(late, settings.org, clock_us))
+    asgi = _asgi(settings, dispatcher, (authenticator, sessions), (lifecycle, metrics))
     return App(dispatcher, asgi, lifecycle, worker, model, store, pool, works=settings.later_work == "here")
 
 
@@ -351,9 +352,12 @@ def clock_us() -> int:
 
 
 def _asgi(
-    settings: Settings, dispatcher: Dispatcher, authenticator: Authenticator, shared: tuple[Lifecycle, Metrics]
+    settings: Settings,
+    dispatcher: Dispatcher,
+    entrance: tuple[Authenticator, Sessions],
+    shared: tuple[Lifecycle, Metrics],
 ) -> ASGIApp:
-    lifecycle, metrics = shared
+    (authenticator, sessions), (lifecycle, metrics) = entrance, shared
     workers = Workers()
     tools = Tools(dispatcher.registry, dispatcher.call, workers, Toolset(settings.mcp_toolset))
     mcp = McpEndpoint(
@@ -361,7 +365,7 @@ def _asgi(
     )
     dashboard = Dashboard(
         call=dispatcher.call,
-        sessions=Sessions(dispatcher.database, authenticator, clock_us),
+        sessions=sessions,
         workers=workers,
         lifecycle=lifecycle,
         version=__version__,

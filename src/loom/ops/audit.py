@@ -26,6 +26,18 @@ INSERT INTO audit_record (org, tenant, at, record_id, op, namespace, principal, 
 VALUES (:org, :tenant, :at, :record_id, :op, :namespace, :principal, :agent, :about, :outcome)
 """
 
+LATELY = """
+SELECT at, record_id, op, namespace, principal, agent, about, outcome FROM audit_record
+WHERE org = :org AND tenant = :tenant AND at >= :since AND op = :op ORDER BY at DESC, record_id DESC LIMIT :most
+"""
+LATELY_MAX = 1_000
+"""Records of one operation among which one of the same is looked for."""
+
+COUNT_UP = """
+UPDATE audit_record SET outcome = :outcome
+WHERE org = :org AND tenant = :tenant AND at = :at AND record_id = :record_id
+"""
+
 FORGET_NAMES = "UPDATE audit_record SET about = '{}' WHERE org = :org AND namespace = :namespace AND about <> '{}'"
 
 LISTED = """
@@ -156,6 +168,28 @@ def record(tx: Transaction, entry: Entry, at_us: int) -> None:
         about=json.dumps({name: value[:ABOUT_LENGTH_MAX] for name, value in entry.about.items()}),
         outcome=json.dumps(dict(entry.outcome)),
     )
+
+
+def count_up(tx: Transaction, entry: Entry, at_us: int, within_us: int) -> None:
+    """Record something that happens over and over: numbers are added to a record of the same that is not so old yet.
+
+    So what anybody may cause as often as they like takes little room. Yes and no stand as they are.
+    """
+    tx.lock("audit", entry.tenant, entry.op)
+    rows = tx.rows(LATELY, tenant=entry.tenant, op=entry.op, since=at_us - within_us, most=LATELY_MAX)
+    for row in rows:
+        earlier = _record(row)
+        same = (earlier.namespace, earlier.principal, earlier.about) == (entry.namespace, entry.principal, entry.about)
+        if same and earlier.outcome.keys() == entry.outcome.keys():
+            sums = {name: _sum(earlier.outcome[name], value) for name, value in entry.outcome.items()}
+            place = {"at": earlier.at, "record_id": earlier.record_id}
+            tx.run(COUNT_UP, tenant=entry.tenant, outcome=json.dumps(sums), **place)
+            return
+    record(tx, entry, at_us)
+
+
+def _sum(earlier: int, now: int) -> int:
+    return now if isinstance(now, bool) else earlier + now
 
 
 def listed(tx: Transaction, where: Filter, before: tuple[int, int], most: int) -> Sequence[Record]:
