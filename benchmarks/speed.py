@@ -103,27 +103,33 @@ def appends(call: Caller, engine: Engine) -> None:
 
 
 def crowd(urls: Sequence[str], clients: int, beside_per_s: float | None = None) -> None:
-    """Many clients append to one section, over these servers in turn."""
+    """Many clients append to one section, over these servers in turn; before that, each a few times to another."""
     failures: list[BaseException] = []
     agent = f"many {time.time_ns()}"
+    begin = threading.Barrier(clients + 1)
 
     def work(client: int) -> None:
         own = Caller(urls[client % len(urls)])
         try:
+            for turn in range(bare_postgres.WARM_UP_EACH):
+                own("profile.append", namespace="append", agent=agent, label="before", addition=f"w{client}n{turn}")
+            begin.wait()
             for turn in range(APPENDS_EACH):
                 own("profile.append", namespace="append", agent=agent, label="all", addition=f"c{client}n{turn}")
         except SystemExit as error:
+            begin.abort()
             failures.append(error)
 
-    start = time.perf_counter()
     threads = [threading.Thread(target=work, args=(client,)) for client in range(clients)]
     for thread in threads:
         thread.start()
+    begin.wait()
+    start = time.perf_counter()
     for thread in threads:
         thread.join()
     took_s = time.perf_counter() - start
-    shown_text = Caller(urls[0])("profile.render", namespace="append", agent=agent, scope="this_agent")["rendered"]
-    kept = len(set(re.findall(r"\bc\d+n\d+\b", str(shown_text))))
+    shown_text = Caller(urls[0])("profile.render", namespace="append", agent=agent, scope="this_agent")
+    kept = len(set(re.findall(r"\bc\d+n\d+\b", str(shown_text["rendered"]))))
     total = clients * APPENDS_EACH
     ratio = (
         f"; bare psycopg {beside_per_s:.0f}/s: {total / took_s / beside_per_s:.2f}x  goal: 0.5x" if beside_per_s else ""

@@ -12,6 +12,7 @@ probability that 199 of 200 right hits reach; an answer is doubted whose best hi
 import tomllib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from heapq import nlargest
 from importlib import resources
 from math import exp, log
 from typing import Final
@@ -161,7 +162,7 @@ def standing(order: Sequence[Fused]) -> Standing:
 
 def evidence(query: TextQuery, stems: Collection[str], hit: Fused, among: Standing, random_cosine: float) -> Evidence:
     """The evidence for a hit of a ranking; `stems` are those of its searchable text."""
-    cosine, score = _raw(hit, MEANING), _raw(hit, WORDS) or 0.0
+    cosine, score = hit.raw(MEANING), hit.raw(WORDS) or 0.0
     top = among.words[0]
     near = None if cosine is None else nearness(cosine, random_cosine)
     lead = 0.0
@@ -221,14 +222,9 @@ def confidence(hits: Sequence[Calibrated]) -> Confidence:
     return Confidence(best, abstain=False, reason="")
 
 
-def _raw(hit: Fused, leg: str) -> float | None:
-    part = hit.components.get(leg)
-    return None if part is None else part.raw
-
-
 def _best_two(order: Sequence[Fused], leg: str) -> tuple[float, float | None]:
     """The best raw score of a leg, 0 when there is none, and the second best."""
-    best = sorted((raw for hit in order if (raw := _raw(hit, leg)) is not None), reverse=True)[:2]
+    best = nlargest(2, (raw for hit in order if (raw := hit.raw(leg)) is not None))
     return (best[0] if best else 0.0, best[1] if len(best) > 1 else None)
 
 
