@@ -290,8 +290,7 @@ def build(settings: Settings) -> App:
         loopback=is_loopback(settings.host),
         note_use=partial(system.note_use, late),
     )
-    sessions = Sessions(store, authenticator, clock_us, system.Witness(late, settings.org, clock_us))
-    asgi = _asgi(settings, dispatcher, (authenticator, sessions), (lifecycle, metrics))
+    asgi = _asgi(settings, dispatcher, authenticator, (lifecycle, metrics))
     return App(dispatcher, asgi, lifecycle, worker, model, store, pool, works=settings.later_work == "here")
 
 
@@ -353,20 +352,17 @@ def clock_us() -> int:
 
 
 def _asgi(
-    settings: Settings,
-    dispatcher: Dispatcher,
-    entrance: tuple[Authenticator, Sessions],
-    shared: tuple[Lifecycle, Metrics],
+    settings: Settings, dispatcher: Dispatcher, authenticator: Authenticator, shared: tuple[Lifecycle, Metrics]
 ) -> ASGIApp:
-    (authenticator, sessions), (lifecycle, metrics) = entrance, shared
-    workers = Workers()
+    lifecycle, metrics = shared
+    workers, witness = Workers(), system.Witness(dispatcher.later, settings.org, clock_us)
     tools = Tools(dispatcher.registry, dispatcher.call, workers, Toolset(settings.mcp_toolset))
     mcp = McpEndpoint(
         mcp_server(tools, __version__), authenticator.authenticate, workers, lifecycle, settings.body_bytes_max
     )
     dashboard = Dashboard(
         call=dispatcher.call,
-        sessions=sessions,
+        sessions=Sessions(dispatcher.database, authenticator, clock_us, witness),
         workers=workers,
         lifecycle=lifecycle,
         version=__version__,
