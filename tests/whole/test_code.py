@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
+from loom import compose
+from loom.config import Settings
 from running import Server, running, spawn, wait_ready
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 POLLS_MAX = 3_000
-READY_TIMEOUT_S = 150.0
+READY_TIMEOUT_S = 60.0
 
 
 def repository(root: Path, files: int) -> Path:
@@ -33,9 +35,7 @@ def repository(root: Path, files: int) -> Path:
 
 def until(server: Server, namespace: str, state: str) -> dict[str, Any]:
     """The status once it has a state."""
-    deadline = (
-        time.monotonic() + READY_TIMEOUT_S
-    )  # after a crash the job's lease has to end first, which takes a minute
+    deadline = time.monotonic() + READY_TIMEOUT_S
     while time.monotonic() < deadline:
         status = server.call("code.index_status", namespace=namespace)
         if status["state"] in (state, "failed"):
@@ -48,6 +48,16 @@ def until(server: Server, namespace: str, state: str) -> dict[str, Any]:
 def asked(server: Server, namespace: str) -> dict[str, Any]:
     """A question about lemon juice."""
     return server.call("search.query", namespace=namespace, query="descale kettle lemon juice", explain=True)
+
+
+def end_leases(home: Path) -> None:
+    """Let the minute be over for which a worker that is gone has its jobs to itself."""
+    store = compose.database(Settings(home=home))
+    try:
+        with store.transaction("code", write=True) as tx:
+            assert tx.run("UPDATE job SET leased_until = 1 WHERE org = :org AND leased_until > 1") == 1
+    finally:
+        store.close()
 
 
 def test_a_power_cut_while_indexing(tmp_path: Path) -> None:
@@ -63,6 +73,7 @@ def test_a_power_cut_while_indexing(tmp_path: Path) -> None:
     before = server.call("code.index_status", namespace="kettles")
     server.kill()
     server.http.close()
+    end_leases(home)
     with running(home, embedder="hashing") as again:
         status = until(again, "kettles", "ready")
         assert (status["state"], status["files_done"], status["problem"]) == ("ready", 601, ""), before
