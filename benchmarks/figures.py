@@ -3,8 +3,8 @@
 import json
 import time
 from collections.abc import Callable
-from http.client import HTTPConnection
 from http import HTTPStatus
+from http.client import HTTPConnection
 from statistics import median, quantiles
 from typing import cast
 from urllib.parse import urlsplit

@@ -25,6 +25,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -44,6 +45,7 @@ APPEND_CLIENTS = 8
 APPENDS_EACH = 50
 CROWD_CLIENTS = 16
 MANY = 100
+RECIPE_CALLS = 100
 BIG = bulk.BIG_NAMESPACE
 MEMORIES, PLANES = "memories", "planes"
 
@@ -173,6 +175,9 @@ def searches(call: Caller, embedder: Embedder, beside: float | None) -> float:
 
     goal = "of the embedded store's; goal: p50 within 2.5x" if beside else "goal: p50 < 40, p95 < 100 ms"
     middle = shown("search.query over HTTP", timed_ms(ask), beside, goal)
+    for recipe, limit in (("fast", "goal: p50 < 10 ms beside the embedding"), ("quality", "goal: every one < 300 ms")):
+        times = timed_ms(partial(recipes, call, recipe, queries), RECIPE_CALLS)
+        shown(f"  by the recipe {recipe}, at most {max(times):.0f} ms", times, middle, limit)
     for turn in range(50):
         answer = call("search.query", namespace=BIG, namespace_scope="this", query=queries[turn], explain=True)
         timings = answer.get("timings_ms")
@@ -182,6 +187,11 @@ def searches(call: Caller, embedder: Embedder, beside: float | None) -> float:
     for leg, times in legs.items():
         shown(f"  leg {leg}", times)
     return middle
+
+
+def recipes(call: Caller, recipe: str, queries: Sequence[str], turn: int) -> None:
+    """One search.query by a recipe."""
+    call("search.query", namespace=BIG, namespace_scope="this", query=queries[turn], recipe=recipe)
 
 
 def many(call: Caller, embedder: Embedder) -> None:

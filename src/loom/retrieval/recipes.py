@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 from loom.retrieval.fuse import MEANING, READING, TIME, WORDS
+from loom.storage.indexes import COMMON_SHARE
 
 RecipeName = Literal["", "fast", "balanced", "quality", "verbatim", "code", "temporal", "graph"]
 
@@ -26,6 +27,7 @@ class Recipe:
         word_weight: unstemmed matches against 1.0 for stemmed ones, in the words leg.
         phrases_first: hits that hold a quoted phrase, or the whole query side by side, come first.
         neighbours: turns of a talk are lent a share of what the turns beside them score.
+        common_share: among many memories a word that more of them hold is left out when rarer ones remain.
         read_again_max: of the best candidates, how many a cross-encoder reads; 0 for none.
     """
 
@@ -35,6 +37,7 @@ class Recipe:
     word_weight: float = 0.5
     phrases_first: bool = False
     neighbours: bool = False
+    common_share: float = COMMON_SHARE
     read_again_max: int = 0
 
 
@@ -50,7 +53,7 @@ RECIPES: Final[Mapping[RecipeName, Recipe]] = MappingProxyType(
     {
         "": _BALANCED,
         "balanced": _BALANCED,
-        "fast": Recipe("fast", _weights(**{WORDS: 0.4, MEANING: 0.6}), candidates_max=50),
+        "fast": Recipe("fast", _weights(**{WORDS: 0.4, MEANING: 0.6}), candidates_max=50, common_share=0.05),
         "quality": replace(
             _BALANCED,
             name="quality",

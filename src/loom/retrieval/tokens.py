@@ -22,7 +22,7 @@ from typing import Final, NamedTuple, Protocol, cast
 import snowballstemmer
 
 from loom.retrieval.scripts import FLAGS, SPACELESS, Folds
-from loom.storage.indexes import IndexedText, TextQuery
+from loom.storage.indexes import COMMON_SHARE, IndexedText, TextQuery
 
 DOCUMENT_CHARACTERS_MAX: Final = 200_000
 QUERY_CHARACTERS_MAX: Final = 10_000
@@ -117,7 +117,9 @@ def stems_among(text: str, stems: Collection[str]) -> frozenset[str]:
     return wanted & held
 
 
-def query(text: str, *, word_weight: float = WORD_WEIGHT, required: bool = False) -> TextQuery:
+def query(
+    text: str, *, word_weight: float = WORD_WEIGHT, required: bool = False, common_share: float = COMMON_SHARE
+) -> TextQuery:
     """What `text` asks for; its first 10,000 characters and 200 distinct tokens count.
 
     Parts in double quotes are phrases as well. Stop words are dropped when
@@ -128,6 +130,7 @@ def query(text: str, *, word_weight: float = WORD_WEIGHT, required: bool = False
         text: the question, plain data whatever it holds.
         word_weight: weight of unstemmed matches against 1.0 for stemmed ones.
         required: a hit must hold one of the phrases; without phrases it has no effect.
+        common_share: as in `TextQuery`.
     """
     text = text[:QUERY_CHARACTERS_MAX]
     words: dict[str, None] = {}
@@ -140,7 +143,12 @@ def query(text: str, *, word_weight: float = WORD_WEIGHT, required: bool = False
         stems.setdefault(stem)
     found = phrases(text)
     return TextQuery(
-        words=list(words), stems=list(stems), phrases=found, word_weight=word_weight, required=required and bool(found)
+        words=list(words),
+        stems=list(stems),
+        phrases=found,
+        word_weight=word_weight,
+        required=required and bool(found),
+        common_share=common_share,
     )
 
 

@@ -40,9 +40,6 @@ PHRASE_TOKENS_MAX = 256
 COMMON_FROM_ROWS = 5_000
 """Below this every term of a query counts: there, common terms still decide the order."""
 
-COMMON_SHARE = 0.2
-"""In a large shelf a term in more than this share of the rows is left out when rarer ones remain."""
-
 CANDIDATES_MIN = 2_000
 """In a large shelf, terms beyond the rarest that give so many rows only add to the scores of those."""
 
@@ -227,7 +224,7 @@ class PostgresTextIndex:
         known = self._counted(number, size, [*terms, *phrases])
         terms, phrases = known[: len(terms)], known[len(terms) :]
         if size.rows > COMMON_FROM_ROWS:
-            terms = _rare(terms, size.rows)
+            terms = _rare(terms, size.rows * query.common_share)
         candidates = _candidates(terms, phrases, size.rows, max(k, CANDIDATES_MIN), required=query.required)
         return self._scored(number, size, [*terms, *phrases], candidates, (k, allowed))
 
@@ -326,9 +323,9 @@ def _phrases(sign: str, query: TextQuery) -> list[_Term]:
     return [_Term(one, query.word_weight, is_phrase=True) for one in told]
 
 
-def _rare(terms: Sequence[_Term], rows: int) -> list[_Term]:
+def _rare(terms: Sequence[_Term], most: float) -> list[_Term]:
     """The terms worth asking for: the uncommon ones, or all when there is no uncommon one that occurs."""
-    rare = [term for term in terms if term.rows <= COMMON_SHARE * rows]
+    rare = [term for term in terms if term.rows <= most]
     return rare if any(term.rows for term in rare) else list(terms)
 
 
