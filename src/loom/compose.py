@@ -45,6 +45,7 @@ from loom.storage.interface import SYSTEM_ORG, Database, StoreError
 from loom.storage.migrate import from_package
 from loom.storage.postgres import opened as opened_postgres
 from loom.storage.postgres import opened_trial
+from loom.storage.postgres.settings import PostgresSettings
 from loom.storage.sqlite import SqliteDatabase, SqliteSettings
 from loom.storage.sqlite import backup as sqlite_backup
 
@@ -163,11 +164,15 @@ def database(settings: Settings) -> Database:
 def _database(settings: Settings) -> Database:
     migrations = from_package("loom")
     url = settings.database_url.get_secret_value()
+    bounds = PostgresSettings(
+        connections_max=settings.database_connections_max,
+        idle_timeout_s=settings.database_idle_s,
+        replica_url=settings.database_replica_url.get_secret_value() if url else "",
+    )
     if url:
-        replica_url = settings.database_replica_url.get_secret_value()
-        return opened_postgres(url, migrations, settings.database_connections_max, replica_url)
+        return opened_postgres(url, migrations, bounds)
     if settings.try_postgres:
-        return opened_trial(settings.home / POSTGRES_FOLDER, migrations, settings.database_connections_max)
+        return opened_trial(settings.home / POSTGRES_FOLDER, migrations, bounds)
     return SqliteDatabase(
         settings.home / STORE_FOLDER,
         migrations,
@@ -300,14 +305,7 @@ def jobs(settings: Settings, model: Embedder, language_model: Writer | None) -> 
         builds = profile.jobs(profile.RulesBuilder(model))
     else:
         builds = profile.jobs(profile.ModelBuilder(language_model), MODEL_BUILD_TIMEOUT_S)
-    bounds = limits(settings)
-    yard = code.Yard(
-        settings.home / CODE_FOLDER,
-        git_environment(),
-        closed=(*code.SYSTEM_FOLDERS, *bounds.closed_folders),
-        folders=bounds.code_folders,
-        private_hosts=bounds.git_private_hosts,
-    )
+    yard = code.yard_of(settings.home / CODE_FOLDER, git_environment(), limits(settings))
     return {
         **embedding.JOBS,
         **memory.JOBS,

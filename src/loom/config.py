@@ -195,6 +195,13 @@ class Settings(BaseSettings):
         "Replica of that PostgreSQL that serves searches, lists and rendered profiles, which may then be a moment"
         " behind; empty for none. While it fails, the database itself serves them.",
     )
+    database_idle_s: int = _setting(
+        30,
+        "How long a transaction may stand still before PostgreSQL ends it: a server that hangs holds locks no longer.",
+        unit="s",
+        ge=1,
+        le=600,
+    )
     try_postgres: bool = _setting(
         default=False, meaning="Keep the store in a PostgreSQL that Loom starts in the home folder itself."
     )
