@@ -43,9 +43,8 @@ from loom.ops.spec import Limits, Toolset
 from loom.planes import code, conversation, knowledge, memory, profile, tracker
 from loom.storage.interface import SYSTEM_ORG, Database, StoreError
 from loom.storage.migrate import from_package
+from loom.storage.postgres import PostgresSettings, opened_trial
 from loom.storage.postgres import opened as opened_postgres
-from loom.storage.postgres import opened_trial
-from loom.storage.postgres.settings import PostgresSettings
 from loom.storage.sqlite import SqliteDatabase, SqliteSettings
 from loom.storage.sqlite import backup as sqlite_backup
 
