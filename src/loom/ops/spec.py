@@ -1,6 +1,6 @@
 """What an operation is: its name, its two types, its role, its function."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -257,6 +257,8 @@ class Op(Generic[In, Out]):
         destructive: whether it can take stored information away (an MCP hint).
         may_lag: whether a read may come from a replica that is a moment behind; false where callers read back
             what they just wrote.
+        turn: the one thing that the handler locks before all else, from the request; writers of the same take turns
+            and may share a commit. None where it is not known before, or is not one thing.
         audited: what the audit keeps of each call, for a write that changes access or takes information away;
             None to keep nothing.
     """
@@ -277,6 +279,7 @@ class Op(Generic[In, Out]):
     replayable: bool = True
     destructive: bool = False
     may_lag: bool = False
+    turn: Callable[[In], Sequence[str]] | None = None
     audited: Audited | None = None
 
 
