@@ -93,6 +93,9 @@ class MemoryTransaction:
     def send(self, sql: str, /, **params: Param) -> None:
         self.run(sql, **params)
 
+    def send_last(self, sql: str, /, **params: Param) -> None:
+        self.run(sql, **params)
+
     def run_many(self, sql: str, params: Iterable[Mapping[str, Value]], /) -> None:
         for one in params:
             self.run(sql, **one)
@@ -121,7 +124,9 @@ class MemoryDatabase:
         self.failing = False
         self._lock = threading.Lock()
 
-    def transaction(self, org: str, *, write: bool, may_lag: bool = False) -> AbstractContextManager[Transaction]:
+    def transaction(
+        self, org: str, *, write: bool, may_lag: bool = False, turn: Sequence[str] = ()
+    ) -> AbstractContextManager[Transaction]:
         return self._transaction(org)
 
     @contextmanager

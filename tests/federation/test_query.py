@@ -1,7 +1,7 @@
 """search.query: sections side by side, what fails left out, what is held back counted."""
 
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, cast
@@ -275,11 +275,13 @@ class Lagging:
         self._mutex = threading.Lock()
 
     @contextmanager
-    def transaction(self, org: str, *, write: bool, may_lag: bool = False) -> Generator[Transaction]:
+    def transaction(
+        self, org: str, *, write: bool, may_lag: bool = False, turn: Sequence[str] = ()
+    ) -> Generator[Transaction]:
         with self._mutex:
             fails = may_lag and self.failures > 0
             self.failures -= int(fails)
-        with self._inner.transaction(org, write=write) as tx:
+        with self._inner.transaction(org, write=write, turn=turn) as tx:
             yield tx
         if fails:
             raise Raced("the replica failed")

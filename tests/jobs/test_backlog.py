@@ -1,6 +1,6 @@
 """How much work waits, and that asking often costs nothing."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 import pytest
@@ -27,11 +27,13 @@ class Watched:
         )
 
     @contextmanager
-    def transaction(self, org: str, *, write: bool, may_lag: bool = False) -> Generator[Transaction]:
+    def transaction(
+        self, org: str, *, write: bool, may_lag: bool = False, turn: Sequence[str] = ()
+    ) -> Generator[Transaction]:
         if self.failing:
             raise StoreError("busy")
         self.begun += 1
-        with self.database.transaction(org, write=write, may_lag=may_lag) as tx:
+        with self.database.transaction(org, write=write, may_lag=may_lag, turn=turn) as tx:
             yield tx
 
 

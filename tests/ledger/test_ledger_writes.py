@@ -1,6 +1,9 @@
+import threading
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
+import psycopg
 import pytest
 
 from fakes import Clock, FailingEmbedder, bench_of
@@ -13,12 +16,22 @@ from loom.ledger.rules import Attributes, Item, Place, Reader
 from loom.models.interface import EmbedderFailed
 from loom.retrieval import tokens
 from loom.storage.interface import Database, Transaction
+from loom.storage.migrate import from_package
+from loom.storage.postgres.engine import PostgresDatabase
+from postgres_server import TestServer
 
 ORG = "dev"
 HERE = Place("n", "a", "u")
 WIDE = Reader(ReadScope.NAMESPACE, "-", "-")
 EMBEDDER = FailingEmbedder(off=False)
 SPACE = EMBEDDER.space.fingerprint
+WAIT_S = 20.0
+POLL_S = 0.005
+POLLS_MAX = 4_000
+WAITING = """
+SELECT 1 FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database
+WHERE d.datname = current_database() AND l.locktype = 'advisory' AND NOT l.granted
+"""
 
 
 def live(item: Item) -> bool:
@@ -104,6 +117,42 @@ def test_a_text_that_went_while_it_was_embedded_leaves_no_vector(database: Datab
     embedding.embed_items(bench_of(database, Meddler(database, change), clock), ORG, [str(item.item_id)])
     with database.transaction(ORG, write=False) as tx:
         assert found(tx, "walrus")[1] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("change", ["redact", "overwrite"])
+def test_vectors_wait_for_a_write_that_is_not_committed_yet(postgres: TestServer, clock: Clock, change: str) -> None:
+    migrations = from_package("loom")
+    with postgres.migrated(migrations) as url, ThreadPoolExecutor(1) as threads:
+        database = PostgresDatabase(url, migrations)
+        with database.transaction(ORG, write=True) as tx:
+            item = writes.write(tx, None, (HERE, "k"), rules.draft("walrus", Attributes()))
+        with database.transaction(ORG, write=True) as tx:
+            store.lock(tx, HERE, "k")
+            seen = store.exact(tx, HERE, "k")
+            assert seen is not None
+            if change == "redact":
+                writes.redact(tx, seen)
+            else:
+                writes.write(tx, seen, (HERE, "k"), rules.draft("other", Attributes()))
+            assert found(tx, "walrus") == ([], [])
+            job = threads.submit(embedding.embed_items, bench_of(database, EMBEDDER, clock), ORG, [str(item.item_id)])
+            until_waiting(url, job)
+        job.result(WAIT_S)
+        with database.transaction(ORG, write=False) as tx:
+            assert found(tx, "walrus")[1] == []
+        database.close()
+
+
+def until_waiting(url: str, job: Future[None]) -> None:
+    """Wait until the job waits for a lock, or is done without."""
+    never = threading.Event()
+    with psycopg.connect(url, autocommit=True) as connection:
+        for _ in range(POLLS_MAX):
+            if job.done() or connection.execute(WAITING).fetchone() is not None:
+                return
+            never.wait(POLL_S)
+    raise AssertionError("the job neither waits nor ends")
 
 
 def test_a_failing_embedder_fails_the_job(database: Database, clock: Clock) -> None:

@@ -121,7 +121,7 @@ def close(tx: Transaction, name: str) -> None:
 
 def touch(tx: Transaction, name: str, version: int, kind: NamespaceKind = "memory") -> None:
     """Note a write to the namespace; make it, of `kind`, when it is new."""
-    tx.send(TOUCH, name=name, kind=kind, created_at=version // 1000, version=version)
+    tx.send_last(TOUCH, name=name, kind=kind, created_at=version // 1000, version=version)
 
 
 def read(tx: Transaction, name: str) -> Namespace | None:

@@ -68,6 +68,10 @@ def _embed_few(bench: Bench, org: str, ids: Sequence[int]) -> None:
     with bench.database.transaction(org, write=True) as tx:
         for namespace in sorted({item.place.namespace for item in items}):
             namespaces.enter(tx, namespace)
+        # A write that is about to commit has taken the old vectors away already; it would not see these. The keys are
+        # held in the order in which everybody holds several.
+        for item in sorted(items, key=lambda item: (item.place.namespace, item.memory_key)):
+            tx.lock(*store.turn(item.place, item.memory_key))
         now = store.by_ids(tx, [item.item_id for item in items])
         for item, vectors in zip(items, made, strict=True):
             if unchanged(item, now.get(item.item_id)):

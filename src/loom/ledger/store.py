@@ -111,8 +111,13 @@ BEFORE_ALL = (1 << 63) - 1
 def lock(tx: Transaction, place: Place, memory_key: str) -> None:
     """Hold the key against every other writer until the transaction ends; taken before the item is read."""
     namespaces.enter(tx, place.namespace)
-    tx.lock("ledger", place.namespace, place.agent, place.user_id, memory_key)
+    tx.lock(*turn(place, memory_key))
     tx.stamp_soon()
+
+
+def turn(place: Place, memory_key: str) -> tuple[str, ...]:
+    """What writers of the key wait for, by name."""
+    return "ledger", place.namespace, place.agent, place.user_id, memory_key
 
 
 def exact(tx: Transaction, place: Place, memory_key: str) -> Item | None:

@@ -108,7 +108,8 @@ class Dispatcher:
 
         def run() -> dict[str, Any]:
             write = op.kind is not Kind.READ
-            with self.database.transaction(org, write=write, may_lag=op.may_lag) as tx:
+            turn = op.turn(request) if op.turn is not None else ()
+            with self.database.transaction(org, write=write, may_lag=op.may_lag, turn=turn) as tx:
                 now_us = self.clock_us()
                 if attempt:
                     idempotency.lock(tx, attempt)

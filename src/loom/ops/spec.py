@@ -1,6 +1,6 @@
 """What an operation is: its name, its two types, its role, its function."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -119,6 +119,8 @@ class Limits:
         tombstone_days: how long a deleted memory can be restored.
         git_schemes: the kinds of address that code.index fetches from.
         closed_folders: folders of the server that no operation reads files from, nor from anything in them.
+        code_folders: the folders of the server that a token may have indexed.
+        git_private_hosts: hosts and networks inside the server's own network that a token may have code fetched from.
     """
 
     fanout_namespaces_max: int
@@ -126,6 +128,8 @@ class Limits:
     tombstone_days: int
     git_schemes: tuple[str, ...]
     closed_folders: tuple[Path, ...] = ()
+    code_folders: tuple[Path, ...] = ()
+    git_private_hosts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +257,8 @@ class Op(Generic[In, Out]):
         destructive: whether it can take stored information away (an MCP hint).
         may_lag: whether a read may come from a replica that is a moment behind; false where callers read back
             what they just wrote.
+        turn: the one thing that the handler locks before all else, from the request; writers of the same take turns
+            and may share a commit. None where it is not known before, or is not one thing.
         audited: what the audit keeps of each call, for a write that changes access or takes information away;
             None to keep nothing.
     """
@@ -273,6 +279,7 @@ class Op(Generic[In, Out]):
     replayable: bool = True
     destructive: bool = False
     may_lag: bool = False
+    turn: Callable[[In], Sequence[str]] | None = None
     audited: Audited | None = None
 
 

@@ -86,6 +86,14 @@ class Transaction(Protocol):
         """
         ...
 
+    def send_last(self, sql: str, /, **params: Param) -> None:
+        """Like `send`, for a row that many writers change and nothing later in the transaction reads.
+
+        Where writers share a commit it goes with that commit, so that the row is not held from the turn of the
+        first to that of the last; should it fail there, it fails for all of them.
+        """
+        ...
+
     def run_many(self, sql: str, params: Iterable[Mapping[str, Value]], /) -> None:
         """Run one statement for each set of parameters; no lists among them."""
         ...
@@ -169,12 +177,17 @@ class SharedCounts(Protocol):
 class Database(Protocol):
     """An open store of every org."""
 
-    def transaction(self, org: str, *, write: bool, may_lag: bool = False) -> AbstractContextManager[Transaction]:
+    def transaction(
+        self, org: str, *, write: bool, may_lag: bool = False, turn: Sequence[str] = ()
+    ) -> AbstractContextManager[Transaction]:
         """Begin a transaction on one org's rows.
 
         A write is durable when the block has ended. An error inside the block
         undoes this transaction alone. A read sees one consistent moment; with
         `may_lag` it may be one before the latest writes.
+
+        Writes of one `turn` begin one after another, and may share a commit: it names the one thing that all of
+        them lock, before anything else. Empty for a write that stands for itself. Locks are taken as ever.
 
         Raises:
             StoreError: the store cannot serve.

@@ -8,6 +8,7 @@ from pydantic import Field
 from loom.access.caller import Role
 from loom.errors import Denied, KindConflict, Locked, NotFound, ShaMismatch, TextNotFound, TooLong
 from loom.ledger import embedding, rules, writes
+from loom.ledger import store as ledger
 from loom.ledger.indexing import Embedded
 from loom.ledger.rules import CHAR_LIMIT_DEFAULT, Draft, Item, Place, Reader
 from loom.models.interface import EmbedderFailed
@@ -179,6 +180,10 @@ def _place(request: Request) -> Place:
     return Place(request.namespace, request.agent, request.user_id)
 
 
+def _turn(request: SetRequest | AppendRequest | ReplaceRequest) -> tuple[str, ...]:
+    return ledger.turn(_place(request), request.label)
+
+
 def _written(
     ctx: Context, request: Request, at: tuple[Item | None, str], made: Draft, vectors: Embedded | None = None
 ) -> Item:
@@ -195,6 +200,7 @@ SET = Op(
     role=Role.WRITER,
     kind=Kind.IDEMPOTENT,
     run=set_section,
+    turn=_turn,
     example={"label": "persona", "value": "Answers briefly. Likes worked examples."},
     prepare=embedded_value,
     raises=(TooLong, ShaMismatch, KindConflict, Locked, Denied),
@@ -210,6 +216,7 @@ APPEND = Op(
     role=Role.WRITER,
     kind=Kind.WRITE,
     run=append,
+    turn=_turn,
     example={"label": "preferences", "addition": "Prefers tea to coffee."},
     raises=(TooLong, KindConflict, Locked, Denied),
     toolsets=frozenset(),
@@ -223,6 +230,7 @@ REPLACE = Op(
     role=Role.WRITER,
     kind=Kind.IDEMPOTENT,
     run=replace_text,
+    turn=_turn,
     example={"label": "preferences", "old": "tea", "new": "green tea"},
     raises=(NotFound, TextNotFound, TooLong, KindConflict, Locked, Denied),
     toolsets=frozenset(),

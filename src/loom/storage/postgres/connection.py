@@ -22,11 +22,10 @@ Connection = psycopg.Connection[TupleRow]
 RACES = (errors.SerializationFailure, errors.DeadlockDetected, errors.UniqueViolation)
 """Another transaction was first; the same work done again will see what it did."""
 
+BUSY = "The database is busy: another write holds what this one needs. Nothing was kept; try again."
+
 _TOLD: Sequence[tuple[tuple[type[psycopg.Error], ...], str]] = (
-    (
-        (errors.LockNotAvailable,),
-        "The database is busy: another write holds what this one needs. Nothing was kept; try again.",
-    ),
+    ((errors.LockNotAvailable,), BUSY),
     (
         (errors.QueryCanceled,),
         "The database took too long over one statement and stopped it. Nothing was kept; try again.",
@@ -76,6 +75,8 @@ def literal(sql: str) -> LiteralString:
     return cast("LiteralString", sql)
 
 
+_UNDO = "ROLLBACK; SELECT pg_advisory_unlock_all()"
+
 SENT_MAX = 64
 """Statements that wait to share one way to the server."""
 
@@ -94,7 +95,14 @@ class Session:
 
     What is sent without an answer waits, and goes to the server with the next statement that has
     one: a writer holds its locks for as long as it goes back and forth.
+
+    Args:
+        connection: with the transaction begun.
+        write: whether it may change anything.
     """
+
+    joined = False
+    """Whether others wrote in the transaction before: what is read in it may then never be committed."""
 
     def __init__(self, connection: Connection, *, write: bool) -> None:
         self._connection = connection
@@ -156,6 +164,10 @@ class Session:
         self.need_write("a change")
         self._wait(_Waiting(sql, params))
 
+    def send_last(self, sql: str, params: Mapping[str, object]) -> None:
+        """The same; a session that shares its commit runs it with that."""
+        self.send(sql, params)
+
     def ask(self, sql: str, params: Mapping[str, object], take: Callable[[TupleRow], object]) -> None:
         """Run a query together with the next statement that has an answer; `take` is given its one row."""
         self._check_open()
@@ -169,6 +181,23 @@ class Session:
                     pass
             except psycopg.Error as error:
                 raise self._told(error) from error
+
+    def leave(self, mark: str) -> None:
+        """Run what waits and the statement `mark`, and leave the transaction open for another session.
+
+        Raises:
+            StoreError: the transaction can be used no more, or a statement was refused.
+            Raced: another transaction won.
+        """
+        self._check_open()
+        self.end()
+        try:
+            with self._together():
+                self._connection.execute(literal(mark))
+        except psycopg.Error as error:
+            raise self._told(error) from error
+        if self._connection.info.transaction_status != TransactionStatus.INTRANS:
+            raise StoreError(LOST)
 
     def commit(self) -> None:
         """Run what waits, and commit.
@@ -239,3 +268,12 @@ class Session:
         if isinstance(error, errors.ReadOnlySqlTransaction) and not self.write:
             return RuntimeError("a change needs a write transaction")
         return store_error(error) if isinstance(error, FAULTS) else error
+
+
+def undo(connection: Connection) -> None:
+    """Roll back; a connection that cannot is closed, which does the same."""
+    try:
+        if not connection.closed:
+            connection.execute(_UNDO)
+    except psycopg.Error:
+        connection.close()

@@ -6,7 +6,6 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-import psycopg
 from psycopg import ClientCursor
 from psycopg.pq import TransactionStatus
 from psycopg.rows import dict_row
@@ -20,6 +19,7 @@ from loom.storage.postgres.connection import (
     Session,
     literal,
     store_error,
+    undo,
 )
 from loom.storage.postgres.counts import PostgresCounts
 from loom.storage.postgres.dialect import translated
@@ -30,6 +30,7 @@ from loom.storage.postgres.settings import PostgresSettings
 from loom.storage.postgres.stamps import Stamps
 from loom.storage.postgres.text_index import PostgresTextIndex, TextCounts
 from loom.storage.postgres.transaction import PostgresTransaction
+from loom.storage.postgres.turns import Turns
 from loom.storage.postgres.vector_index import PostgresVectorIndex, Spaces
 from loom.storage.postgres.wakes import Wakes
 
@@ -38,7 +39,6 @@ ORGS_KNOWN_MAX = 100_000
 _BEGIN_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT set_config('loom.org', %s, true)"
 _BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT set_config('loom.org', %s, true)"
 _FOR_ORG = "SELECT set_config('loom.org', %s, true)"
-_UNDO = "ROLLBACK; SELECT pg_advisory_unlock_all()"
 _NOTE_ORG = (
     "BEGIN; SELECT set_config('loom.org', %(org)s, true);"
     " INSERT INTO store_org (org) VALUES (%(org)s) ON CONFLICT (org) DO NOTHING; COMMIT"
@@ -82,18 +82,24 @@ class PostgresDatabase:
             self._prepared = bring_up_to_date(connection, migrations, self._settings)
         self._pool = primary(url, self._settings, self._prepared)
         self._replica = Replica(self._settings, self._prepared) if self._settings.replica_url else None
+        self.turns = Turns(self._begun_write, self._pool.give_back, self._settings)
         self._wakes = Wakes(lambda: connect(url, self._settings))
 
     @contextmanager
     def transaction(
-        self, org: str, *, write: bool, may_lag: bool = False
+        self, org: str, *, write: bool, may_lag: bool = False, turn: Sequence[str] = ()
     ) -> Generator[PostgresTransaction, None, None]:
         """Begin a transaction on one org's rows; see `storage.interface.Database`."""
         self._check_alone()
         self._in_block.active = True
         try:
-            with self._begun(org, write=write, may_lag=may_lag) as transaction:
-                yield transaction
+            if write and turn:
+                self._check_open()
+                with self.turns.taken(org, tuple(turn)) as session:
+                    yield self._over(session, org)
+            else:
+                with self._begun(org, write=write, may_lag=may_lag) as transaction:
+                    yield transaction
         finally:
             self._in_block.active = False
 
@@ -190,21 +196,28 @@ class PostgresDatabase:
         """The transaction begun on `connection`; ended with the block."""
         session = Session(connection, write=write)
         try:
-            yield PostgresTransaction(
-                org,
-                session,
-                PostgresTextIndex(session, org, self._counts),
-                PostgresVectorIndex(session, org, self._spaces),
-                self._stamps,
-            )
+            yield self._over(session, org)
             if write or connection.info.transaction_status != TransactionStatus.INERROR:
                 session.commit()
             else:
-                _undo(connection)
+                undo(connection)
         except BaseException:
             session.end()
-            _undo(connection)
+            undo(connection)
             raise
+
+    def _over(self, session: Session, org: str) -> PostgresTransaction:
+        return PostgresTransaction(
+            org,
+            session,
+            PostgresTextIndex(session, org, self._counts),
+            PostgresVectorIndex(session, org, self._spaces),
+            self._stamps,
+        )
+
+    def _begun_write(self, org: str) -> Connection:
+        """A connection of the pool with a write transaction begun."""
+        return self._pool.begun(partial(self._begin_on, org=org, write=True))
 
     def _begin_on(self, connection: Connection, org: str, *, write: bool) -> None:
         if write:
@@ -227,12 +240,3 @@ class PostgresDatabase:
     def _check_open(self) -> None:
         if self._closed:
             raise StoreError(CLOSED)
-
-
-def _undo(connection: Connection) -> None:
-    """Roll back; a connection that cannot is closed, which does the same."""
-    try:
-        if not connection.closed:
-            connection.execute(_UNDO)
-    except psycopg.Error:
-        connection.close()

@@ -45,6 +45,10 @@ class PostgresTransaction:
         """Run a statement together with the next one that has an answer."""
         self._session.send(self._told(sql, params), self._bound(params))
 
+    def send_last(self, sql: str, /, **params: Param) -> None:
+        """Run a statement together with the next one that has an answer, or with the commit that is shared."""
+        self._session.send_last(self._told(sql, params), self._bound(params))
+
     def run_many(self, sql: str, params: Iterable[Mapping[str, Value]], /) -> None:
         """Run one statement for each set of parameters."""
         self._session.run_many(translated(sql), (self._bound(one) for one in params))

@@ -246,7 +246,7 @@ class PostgresVectorIndex:
         if known is not None:
             return known
         rows = self._session.cells(_SPACE, {"org": self._org, "space": space})
-        if rows and space not in self._made:
+        if rows and space not in self._made and not self._session.joined:
             self._spaces.put(self._org, space, rows[0][0])
         return rows[0][0] if rows else None
 

@@ -78,9 +78,14 @@ class SqliteDatabase:
             ) from error
 
     @contextmanager
-    def transaction(self, org: str, *, write: bool, may_lag: bool = False) -> Generator[SqliteTransaction, None, None]:
-        """Begin a transaction on one org's rows; see `storage.interface.Database`. No read lags here."""
-        del may_lag
+    def transaction(
+        self, org: str, *, write: bool, may_lag: bool = False, turn: Sequence[str] = ()
+    ) -> Generator[SqliteTransaction, None, None]:
+        """Begin a transaction on one org's rows; see `storage.interface.Database`.
+
+        No read lags here, and every write of an org takes turns with all others.
+        """
+        del may_lag, turn
         self._check_alone()
         self._in_block.active = True
         try:
