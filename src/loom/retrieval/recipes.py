@@ -26,6 +26,7 @@ class Recipe:
         word_weight: unstemmed matches against 1.0 for stemmed ones, in the words leg.
         phrases_first: hits that hold a quoted phrase, or the whole query side by side, come first.
         neighbours: turns of a talk are lent a share of what the turns beside them score.
+        speakers: where the question names one who speaks in a talk, the turns of others count less.
         read_again_max: of the best candidates, how many a cross-encoder reads; 0 for none.
     """
 
@@ -35,6 +36,7 @@ class Recipe:
     word_weight: float = 0.5
     phrases_first: bool = False
     neighbours: bool = False
+    speakers: bool = False
     read_again_max: int = 0
 
 
@@ -43,14 +45,18 @@ def _weights(**legs: float) -> Mapping[str, float]:
 
 
 _BALANCED: Final = Recipe(
-    "balanced", _weights(**{WORDS: 0.4, MEANING: 0.6, TIME: 0.15}), candidates_max=100, neighbours=True
+    "balanced",
+    _weights(**{WORDS: 0.4, MEANING: 0.6, TIME: 0.15}),
+    candidates_max=100,
+    neighbours=True,
+    speakers=True,
 )
 
 RECIPES: Final[Mapping[RecipeName, Recipe]] = MappingProxyType(
     {
         "": _BALANCED,
         "balanced": _BALANCED,
-        "fast": Recipe("fast", _weights(**{WORDS: 0.4, MEANING: 0.6}), candidates_max=50),
+        "fast": Recipe("fast", _weights(**{WORDS: 0.4, MEANING: 0.6}), candidates_max=50, speakers=True),
         "quality": replace(
             _BALANCED,
             name="quality",

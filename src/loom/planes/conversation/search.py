@@ -25,6 +25,7 @@ from loom.planes.conversation import indexing, store
 from loom.retrieval import tokens
 from loom.retrieval.fuse import MEANING, WORDS, Fused, fuse
 from loom.retrieval.lending import REACH, Beside, asks_what_was_answered, lent, lowered
+from loom.retrieval.speakers import OTHERS_SHARE, ROLES, asked_about
 from loom.storage.indexes import Scored, TextQuery, Vector
 from loom.storage.interface import Param, Transaction
 
@@ -76,8 +77,9 @@ ORDER BY s.last_at, s.session_key, t.seq LIMIT :most
 )
 
 
-REPLIES = """
-SELECT item_id FROM conversation_turn WHERE org = :org AND role = 'assistant' AND item_id IN (:ids)
+SPEAKERS = """
+SELECT item_id, role, speaker FROM conversation_turn
+WHERE org = :org AND item_id IN (:ids) AND (role = 'assistant' OR speaker <> '')
 """
 
 BESIDE = """
@@ -185,7 +187,11 @@ def ranked(tx: Transaction, quest: Quest) -> Ranking:
     floors = {WORDS: 0.0, ASIDE: 0.0, MEANING: quest.random_cosine}
     order = lent(fuse(legs, WEIGHTS, floors), found.beside)
     if not asks_what_was_answered(quest.query):
-        order = lowered(order, _replies(tx, found.shown))
+        order = lowered(order, replies)
+    about = asked_about(query, set(names.values()))
+    if about:
+        order = lowered(order, {item_id for item_id, name in names.items() if name != about}, OTHERS_SHARE)
+    replies, names = _spoken_by(tx, found.shown)
     return Ranking([one for one in order if one.item_id in found.shown], query, meaning_lost)
 
 
@@ -249,9 +255,12 @@ def _seen(tx: Transaction, where: Filter, ids: Collection[int]) -> set[int]:
     return {cast("int", row["item_id"]) for row in rows}
 
 
-def _replies(tx: Transaction, ids: Collection[int]) -> set[int]:
-    rows = tx.rows(REPLIES, ids=sorted(ids)) if ids else ()
-    return {cast("int", row["item_id"]) for row in rows}
+def _spoken_by(tx: Transaction, ids: Collection[int]) -> tuple[set[int], Mapping[int, str]]:
+    """The turns of an assistant, and who speaks in those whose speaker has a name."""
+    rows = tx.rows(SPEAKERS, ids=sorted(ids)) if ids else ()
+    replies = {cast("int", row["item_id"]) for row in rows if row["role"] == "assistant"}
+    names = {cast("int", row["item_id"]): cast("str", row["speaker"]) for row in rows}
+    return replies, {item_id: name for item_id, name in names.items() if name and name.casefold() not in ROLES}
 
 
 def visible(tx: Transaction, where: Filter, page: int = candidates.PAGE_IDS) -> Iterator[Collection[int]]:

@@ -15,6 +15,7 @@ from loom.retrieval.dates import Interval
 from loom.retrieval.fuse import MEANING, READING, TIME, WORDS, Fused, fuse
 from loom.retrieval.lending import Beside, asks_what_was_answered, lent, lowered
 from loom.retrieval.recipes import Recipe
+from loom.retrieval.speakers import OTHERS_SHARE, ROLES, asked_about
 from loom.storage.indexes import Scored, Shelf, TextQuery, Vector
 from loom.storage.interface import Transaction
 
@@ -126,10 +127,20 @@ def ranked(tx: Transaction, quest: Quest) -> Ranking:
         order = lowered(order, {item_id for item_id, seen in items.items() if neighbours.is_said_by_machine(seen)})
     order.sort(key=lambda one: one.item_id not in phrased)
     return Ranking(order, query, meaning_lost)
+    if quest.recipe.speakers:
+        order = lowered(order, _of_others(query, items), OTHERS_SHARE)
 
 
 def _found_in(
     tx: Transaction, quest: Quest, query: TextQuery, intervals: Sequence[Interval]
+def _of_others(query: TextQuery, items: Mapping[int, Seen]) -> set[int]:
+    """The turns of others than the one speaker whom the question names."""
+    spoken = {item_id: neighbours.speaker_of(seen) for item_id, seen in items.items()}
+    named = {item_id: name for item_id, name in spoken.items() if name and name not in ROLES}
+    about = asked_about(query, set(named.values()))
+    return {item_id for item_id, name in named.items() if name != about} if about else set()
+
+
 ) -> tuple[dict[int, Seen], Lists, list[Beside]]:
     """One namespace's candidates that may be shown, every leg's scores of them, and who stands beside whom."""
     found = candidates.proposed(
