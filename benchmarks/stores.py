@@ -76,10 +76,10 @@ class Store:
     owners: NDArray[np.int64]
     vectors: Vectors
     random_cosine: float
+    question_cosine: float
     asked: list[Asked] = field(default_factory=list[Asked])
     days: Sequence[str] = ()
     replies: frozenset[int] = frozenset()
-
     speakers: Sequence[str] = ()
 
     @cached_property
@@ -88,6 +88,7 @@ class Store:
         if not self.days:
             return self.counts
         return [count + Counter(document(day).stems) for count, day in zip(self.counts, self.days, strict=True)]
+
     @cached_property
     def counts(self) -> Sequence[Counter[str]]:
         """How often each record holds each stem."""
@@ -148,9 +149,9 @@ def stores(data: Path, embedder: Embedder, cache: Path) -> Iterator[Store]:
             store = made((kind, talk.name), [turn.text for turn in talk.turns], questions, embedder, cache)
             store.days = [day_of(turn.said_at) for turn in talk.turns]
             store.replies = frozenset(places[turn.key] for turn in talk.turns if turn.role == "assistant")
-            yield store
             speakers = [turn.text.partition(": ")[0] for turn in talk.turns]
             store.speakers = ["" if one in ROLES else one for one in speakers]
+            yield store
     for folder in DOCUMENTS:
         collection = read(data / folder)
         places = {text.key: place for place, text in enumerate(collection.texts)}
@@ -183,4 +184,6 @@ def made(
         Asked(text, gold, category, query(text), vector)
         for (text, gold, category), vector in zip(questions, of_questions, strict=True)
     ]
-    return Store(*names, texts, names[0] in ("locomo", "beam"), owners, vectors, embedder.random_cosine, asked)
+    is_talk = names[0] in ("locomo", "beam")
+    cosines = (embedder.random_cosine, embedder.question_cosine)
+    return Store(*names, texts, is_talk, owners, vectors, *cosines, asked)

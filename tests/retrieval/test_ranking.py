@@ -172,7 +172,7 @@ def judged(question: str, *texts: tuple[str, float | None]) -> list[Calibrated]:
     legs = {WORDS: words, MEANING: meaning} if meaning else {WORDS: words}
     order = fuse(legs, HALVES, {WORDS: 0.0, MEANING: 0.69})
     among = standing(order)
-    return [calibrated(evidence(asked, stems[one.item_id], one, among, 0.69)) for one in order]
+    return [calibrated(evidence(asked, stems[one.item_id], one, among, 0.4)) for one in order]
 
 
 def test_a_hit_that_says_what_was_asked_is_never_flagged() -> None:

@@ -137,6 +137,7 @@ class Quest:
         vector: the query's embedding; None when there is none.
         space: the vector's embedding space.
         random_cosine: the median cosine of unrelated texts in that space.
+        question_cosine: the median cosine of a question and a text that has nothing to do with it.
         top_k: how many hits are wanted.
     """
 
@@ -145,6 +146,7 @@ class Quest:
     vector: Vector | None
     space: str
     random_cosine: float
+    question_cosine: float
     top_k: int
 
     @property
@@ -186,12 +188,12 @@ def ranked(tx: Transaction, quest: Quest) -> Ranking:
         legs[MEANING] = found.meaning
     floors = {WORDS: 0.0, ASIDE: 0.0, MEANING: quest.random_cosine}
     order = lent(fuse(legs, WEIGHTS, floors), found.beside)
+    replies, names = _spoken_by(tx, found.shown)
     if not asks_what_was_answered(quest.query):
         order = lowered(order, replies)
     about = asked_about(query, set(names.values()))
     if about:
         order = lowered(order, {item_id for item_id, name in names.items() if name != about}, OTHERS_SHARE)
-    replies, names = _spoken_by(tx, found.shown)
     return Ranking([one for one in order if one.item_id in found.shown], query, meaning_lost)
 
 
