@@ -26,6 +26,8 @@ from loom.storage.postgres.dialect import SCHEMA, translated
 
 ORG = "dev"
 SPACE = "bare"
+WARM_UP_EACH = 8
+"""Appends of each client before it counts; psycopg prepares what was run five times."""
 
 BEGIN = "BEGIN; SELECT set_config('loom.org', '{org}', true), pg_advisory_xact_lock({key})"
 STAMP = "SELECT loom.store_next_stamp(%(org)s, CAST(%(now)s AS BIGINT), 0)"
@@ -117,11 +119,12 @@ class Appender:
         digest = hashlib.blake2b(label.encode(), digest_size=8).digest()
         self._begin = literal(BEGIN.format(org=ORG, key=int.from_bytes(digest, "big", signed=True)))
 
-    def append(self, line: str) -> None:
+    def append(self, line: str, label: str = "") -> None:
         """Read the section under its lock, write it with one line more, commit."""
         run = self._connection.execute
+        place = {**self._place, "memory_key": label} if label else self._place
         run(self._begin)
-        before = run(literal(translated(store.EXACT)), self._place).fetchone()
+        before = run(literal(translated(store.EXACT)), place).fetchone()
         number = self._stamp()
         text = line if before is None else json.loads(before["value"]) + "\n" + line
         version = _version(before["item_id"] if before else number, number, json.dumps(text))
@@ -132,7 +135,7 @@ class Appender:
                     {**version, "version": before["version"], "status": "superseded"},
                 )
             run(literal(translated(writes.PUT_VERSION)), version)
-            run(literal(translated(writes.PUT_ITEM)), {**self._place, **version})
+            run(literal(translated(writes.PUT_ITEM)), {**place, **version})
             touched = {"name": SPACE, "kind": "memory", "created_at": number // 1000}
             run(literal(translated(namespaces.TOUCH)), {**version, **touched})
             run(PUT_TEXT, version)
@@ -150,15 +153,20 @@ def appends_per_s(url: str, clients: int, each: int) -> float:
     """Appends a second of so many clients to one section, each with a connection of its own."""
     label = f"bare {time.time_ns()}"
     appenders = [Appender(url, label) for _ in range(clients)]
+    begin = threading.Barrier(clients + 1)
 
     def work(number: int) -> None:
+        for turn in range(WARM_UP_EACH):
+            appenders[number].append(f"c{number}n{turn}", label="before")
+        begin.wait()
         for turn in range(each):
             appenders[number].append(f"c{number}n{turn}")
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(clients)]
-    start = time.perf_counter()
     for thread in threads:
         thread.start()
+    begin.wait()
+    start = time.perf_counter()
     for thread in threads:
         thread.join()
     return clients * each / (time.perf_counter() - start)

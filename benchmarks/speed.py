@@ -25,6 +25,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -44,6 +45,7 @@ APPEND_CLIENTS = 8
 APPENDS_EACH = 50
 CROWD_CLIENTS = 16
 MANY = 100
+RECIPE_CALLS = 100
 BIG = bulk.BIG_NAMESPACE
 MEMORIES, PLANES = "memories", "planes"
 
@@ -103,27 +105,33 @@ def appends(call: Caller, engine: Engine) -> None:
 
 
 def crowd(urls: Sequence[str], clients: int, beside_per_s: float | None = None) -> None:
-    """Many clients append to one section, over these servers in turn."""
+    """Many clients append to one section, over these servers in turn; before that, each a few times to another."""
     failures: list[BaseException] = []
     agent = f"many {time.time_ns()}"
+    begin = threading.Barrier(clients + 1)
 
     def work(client: int) -> None:
         own = Caller(urls[client % len(urls)])
         try:
+            for turn in range(bare_postgres.WARM_UP_EACH):
+                own("profile.append", namespace="append", agent=agent, label="before", addition=f"w{client}n{turn}")
+            begin.wait()
             for turn in range(APPENDS_EACH):
                 own("profile.append", namespace="append", agent=agent, label="all", addition=f"c{client}n{turn}")
         except SystemExit as error:
+            begin.abort()
             failures.append(error)
 
-    start = time.perf_counter()
     threads = [threading.Thread(target=work, args=(client,)) for client in range(clients)]
     for thread in threads:
         thread.start()
+    begin.wait()
+    start = time.perf_counter()
     for thread in threads:
         thread.join()
     took_s = time.perf_counter() - start
-    shown_text = Caller(urls[0])("profile.render", namespace="append", agent=agent, scope="this_agent")["rendered"]
-    kept = len(set(re.findall(r"\bc\d+n\d+\b", str(shown_text))))
+    shown_text = Caller(urls[0])("profile.render", namespace="append", agent=agent, scope="this_agent")
+    kept = len(set(re.findall(r"\bc\d+n\d+\b", str(shown_text["rendered"]))))
     total = clients * APPENDS_EACH
     ratio = (
         f"; bare psycopg {beside_per_s:.0f}/s: {total / took_s / beside_per_s:.2f}x  goal: 0.5x" if beside_per_s else ""
@@ -167,6 +175,9 @@ def searches(call: Caller, embedder: Embedder, beside: float | None) -> float:
 
     goal = "of the embedded store's; goal: p50 within 2.5x" if beside else "goal: p50 < 40, p95 < 100 ms"
     middle = shown("search.query over HTTP", timed_ms(ask), beside, goal)
+    for recipe, limit in (("fast", "goal: p50 < 10 ms beside the embedding"), ("quality", "goal: every one < 300 ms")):
+        times = timed_ms(partial(recipes, call, recipe, queries), RECIPE_CALLS)
+        shown(f"  by the recipe {recipe}, at most {max(times):.0f} ms", times, middle, limit)
     for turn in range(50):
         answer = call("search.query", namespace=BIG, namespace_scope="this", query=queries[turn], explain=True)
         timings = answer.get("timings_ms")
@@ -176,6 +187,11 @@ def searches(call: Caller, embedder: Embedder, beside: float | None) -> float:
     for leg, times in legs.items():
         shown(f"  leg {leg}", times)
     return middle
+
+
+def recipes(call: Caller, recipe: str, queries: Sequence[str], turn: int) -> None:
+    """One search.query by a recipe."""
+    call("search.query", namespace=BIG, namespace_scope="this", query=queries[turn], recipe=recipe)
 
 
 def many(call: Caller, embedder: Embedder) -> None:

@@ -64,6 +64,9 @@ PLANES = (memory, profile, knowledge, conversation, tracker, code)
 LIBRARY = code.Library(knowledge.keep_text, knowledge.forget_text)
 """A repository's documents are kept with the others of its namespace."""
 
+LEGS = (conversation.LEG, memory.LEG, knowledge.LEG, tracker.LEG, profile.LEG)
+"""What search.query asks, what takes longest first: there may be fewer processors than legs."""
+
 PURGES = (
     memory.purge_namespace,
     profile.purge_namespace,
@@ -139,9 +142,7 @@ class App:
 def registry() -> Registry:
     """Every operation, without a store."""
     every = [op for plane in PLANES if plane is not code for op in plane.OPS] + list(code.ops(LIBRARY))
-    return system.registry(
-        [*every, *federation.ops([plane.LEG for plane in PLANES if plane.LEG is not None])], PURGES, CARGOS
-    )
+    return system.registry([*every, *federation.ops(LEGS)], PURGES, CARGOS)
 
 
 def database(settings: Settings) -> Database:

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loom.retrieval.fuse import MEANING, WORDS, Fused, fuse
-from loom.retrieval.lending import NEIGHBOURS, REPLY_SHARE, SHARES, WHOLE, asks_what_was_answered, lent, lowered
+from loom.retrieval.fuse import MEANING, NEIGHBOURS, WORDS, Fused, fuse
+from loom.retrieval.lending import REPLY_SHARE, SHARES, WHOLE, asks_what_was_answered, lent, lowered
 from loom.storage.indexes import Scored
 
 WEIGHTS = {WORDS: 0.4, MEANING: 0.6}

@@ -13,6 +13,7 @@ from loom.retrieval.tokens import (
     document,
     phrases,
     query,
+    stems_among,
 )
 
 FORBIDDEN = set(string.punctuation) - {"_"} | set(string.whitespace) | {"\0"}
@@ -208,6 +209,18 @@ def test_every_token_of_a_query_is_in_the_same_text_as_a_document(text: str) -> 
     indexed, asked = document(text), query(text)
     assert set(asked.words) <= set(indexed.words)
     assert set(asked.stems) <= set(indexed.stems)
+
+
+@given(
+    st.text(),
+    st.lists(st.sampled_from(["Skies", "dying", "userId", "early", "don't", "c++", "über", "Ångström", "東京"])),
+)
+def test_the_stems_among_are_those_of_the_document(text: str, words: list[str]) -> None:
+    text = f"{text} {' '.join(words)}"
+    stems = document(text).stems
+    assert stems_among(text, stems) == set(stems)
+    for stem in stems:
+        assert stems_among(text, [stem, "notthere"]) == {stem}
 
 
 def test_an_identifier_is_found_by_its_parts_however_they_were_joined() -> None:

@@ -10,9 +10,10 @@ from store_kit import MIGRATIONS, ORG, OTHER_SHELF, SHELF, PostgresEngine, Sqlit
 
 from loom.storage.indexes import IndexedText, Scored, TextQuery
 from loom.storage.interface import Database
-from loom.storage.postgres import upkeep, vector_index
+from loom.storage.postgres import lexemes, upkeep, vector_index
 from loom.storage.postgres.engine import PostgresDatabase
 from loom.storage.postgres.lexemes import OVERLAP_TOKENS, PART_TOKENS_MAX
+from loom.storage.postgres.text_index import PostgresTextIndex, TextCounts
 
 ROWS = 400
 WORDS = 300
@@ -53,6 +54,32 @@ def test_both_engines_score_by_the_same_bm25(tmp_path: Path, postgres_url: str) 
         assert np.allclose([one.score for one in server], [one.score for one in embedded], rtol=1e-3, atol=1e-5)
     for database in databases:
         database.close()
+
+
+@pytest.mark.slow
+def test_in_a_large_shelf_common_terms_are_counted_in_some_rows(postgres_only: PostgresDatabase) -> None:
+    rows = 8_000
+    with postgres_only.transaction(ORG, write=True) as tx:
+        for number in range(rows):
+            words = [f"w{number}", *(f"every'{step}\\" for step in (10, 40, 2_000) if number % step == 0)]
+            tx.text.put(SHELF, number, IndexedText(words, words))
+            tx.text.put(OTHER_SHELF, number, IndexedText(["other"], ["other"]))
+    shelf = lexemes.shelf_id(ORG, SHELF)
+    sign = lexemes.sign_of(shelf)
+    query = TextQuery(["every'10\\", "every'40\\", "every'2000\\", "w7"], [])
+    counts = TextCounts()
+    with postgres_only.transaction(ORG, write=False) as tx:
+        index = PostgresTextIndex(tx.text._session, ORG, counts)
+        assert {one.item_id for one in index.best(SHELF, query, 5)} >= {0, 2_000, 4_000, 6_000}
+    common = counts.common(shelf)
+    assert common is not None
+    assert set(common) == {lexemes.lexeme(sign, lexemes.WORD, f"every'{step}\\") for step in (10, 40)} | {
+        lexemes.lexeme(sign, lexemes.STEM, f"every'{step}\\") for step in (10, 40)
+    }
+    for step in (10, 40):
+        held = counts.get(shelf, lexemes.lexeme(sign, lexemes.WORD, f"every'{step}\\"), 60)
+        assert held == pytest.approx(rows / step, rel=0.8)
+    assert counts.get(shelf, lexemes.lexeme(sign, lexemes.WORD, "every'2000\\"), 60) == rows // 2_000
 
 
 def test_a_long_text_is_found_by_words_and_phrases_anywhere(postgres_only: PostgresDatabase) -> None:

@@ -1,5 +1,7 @@
 """What every engine promises about words."""
 
+from dataclasses import replace
+
 import pytest
 from store_kit import ORG, OTHER_SHELF, SHELF, asking, text
 
@@ -159,3 +161,4 @@ def test_in_a_large_shelf_common_terms_are_left_out_when_rare_ones_remain(databa
     assert len(ids(database, asking("common"), 10_000)) == 6_000
     assert len(ids(database, asking("common absent"), 10_000)) == 6_000
     assert ids(database, asking("common", "common filler w200", required=True)) == [200]
+    assert len(ids(database, replace(asking("common gem"), common_share=1.0), 10_000)) == 6_001

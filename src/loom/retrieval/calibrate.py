@@ -191,7 +191,7 @@ def evidence(query: TextQuery, stems: Collection[str], hit: Fused, among: Standi
         among: what the ranking says.
         question_cosine: what a question and a text that has nothing to do with it have in this space.
     """
-    cosine, score = _raw(hit, MEANING), _raw(hit, WORDS) or 0.0
+    cosine, score = hit.raw(MEANING), hit.raw(WORDS) or 0.0
     top = among.words[0]
     near = None if cosine is None else nearness(cosine, question_cosine)
     lead = 0.0
@@ -258,26 +258,24 @@ def confidence(hits: Sequence[Calibrated]) -> Confidence:
     return Confidence(best, abstain=False, reason="")
 
 
-def _raw(hit: Fused, leg: str) -> float | None:
-    part = hit.components.get(leg)
-    return None if part is None else part.raw
-
-
 def _ranked_by(hit: Fused) -> float:
     """The part of the rank score that words, meaning and neighbours have, as if nothing else was asked.
 
-    So it says the same whatever the recipe. What lowers a hit as a whole lowers its weights, and counts here.
+    So it says the same whatever the recipe. What lowers a hit as a whole counts here, too.
     """
-    if READING not in hit.components and TIME not in hit.components:
+    legs = hit.legs
+    others = {name: legs.shares[name] for name in (READING, TIME) if name in legs.shares}
+    left = 1.0 - sum(others.values())
+    if not others or left <= 0.0:
         return hit.score
-    kept = [part for name, part in hit.components.items() if name not in (READING, TIME)]
-    weight, whole = sum(part.weight for part in kept), sum(part.weight for part in hit.components.values())
-    return whole * sum(part.normalised * part.weight for part in kept) / weight if weight else hit.score
+    lent = (hit.loan.share or 0.0) if hit.loan else 0.0
+    theirs = sum(legs.normalised[name].get(hit.item_id, 0.0) * share for name, share in others.items())
+    return hit.rate * ((hit.score / hit.rate - lent - theirs) / left + lent)
 
 
 def _best_two(order: Sequence[Fused], leg: str) -> tuple[float, float | None]:
     """The best raw score of a leg, 0 when there is none, and the second best."""
-    best = sorted((raw for hit in order if (raw := _raw(hit, leg)) is not None), reverse=True)[:2]
+    best = nlargest(2, (raw for hit in order if (raw := hit.raw(leg)) is not None))
     return (best[0] if best else 0.0, best[1] if len(best) > 1 else None)
 
 

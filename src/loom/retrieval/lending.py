@@ -10,9 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from loom.retrieval.fuse import Component, Fused
-
-NEIGHBOURS: Final = "neighbours"
+from loom.retrieval.fuse import Fused, Loan
 
 SHARES: Final[Mapping[int, float]] = MappingProxyType({1: 0.5, 2: 0.3})
 """What a turn is lent of a neighbour's score, by the distance. LoCoMo's hit@5 is 77.7 with these,
@@ -41,7 +39,7 @@ def lent(fused: Sequence[Fused], beside: Iterable[Beside]) -> list[Fused]:
     """The ranking with the best share that a neighbour lends each item; best first, equal scores by the newer item.
 
     Every score and weight becomes a part of `WHOLE`, and the share a component of its
-    own, `neighbours`: the raw score is the share that was lent.
+    own, `NEIGHBOURS`: the raw score is the share that was lent.
 
     Args:
         fused: items, each with its own score.
@@ -53,29 +51,23 @@ def lent(fused: Sequence[Fused], beside: Iterable[Beside]) -> list[Fused]:
         rate = SHARES[abs(distance)]
         for to, source in ((one, other), (other, one)):
             share[to] = max(share.get(to, 0.0), rate * own.get(source, 0.0))
-    order = [_raised(one, share.get(one.item_id)) for one in fused]
+    order: list[Fused] = []
+    for item_id, score, legs, rate, _ in fused:
+        its = share.get(item_id)
+        order.append(Fused(item_id, (score + (its or 0.0)) / WHOLE, legs, rate / WHOLE, Loan(its, WHOLE - 1.0)))
     order.sort(key=lambda one: (-one.score, -one.item_id))
     return order
 
 
 def lowered(order: Sequence[Fused], some: Collection[int], share: float = REPLY_SHARE) -> list[Fused]:
     """The ranking with some items, an assistant's turns mostly, at a share of their score; best first, as `lent`."""
-    changed = [_scaled(one, share) if one.item_id in some else one for one in order]
+    changed = [
+        Fused(one.item_id, one.score * share, one.legs, one.rate * share, one.loan) if one.item_id in some else one
+        for one in order
+    ]
     return sorted(changed, key=lambda one: (-one.score, -one.item_id)) if some else changed
 
 
 def asks_what_was_answered(question: str) -> bool:
     """Whether a question is about what the assistant said: "the book you recommended"."""
     return _ASKED_BACK.search(question) is not None
-
-
-def _scaled(fused: Fused, rate: float) -> Fused:
-    parts = {name: part._replace(weight=part.weight * rate) for name, part in fused.components.items()}
-    return Fused(fused.item_id, fused.score * rate, parts)
-
-
-def _raised(fused: Fused, share: float | None) -> Fused:
-    most = WHOLE - 1.0
-    parts = {name: part._replace(weight=part.weight / WHOLE) for name, part in fused.components.items()}
-    parts[NEIGHBOURS] = Component(share, (share or 0.0) / most, most / WHOLE)
-    return Fused(fused.item_id, (fused.score + (share or 0.0)) / WHOLE, parts)

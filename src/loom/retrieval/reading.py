@@ -33,7 +33,7 @@ def window(text: str, query: TextQuery) -> str:
         return text
     parts = split_passages(text[:TEXT_CHARACTERS_MAX], words_max=WINDOW_WORDS, characters_max=WINDOW_CHARACTERS)
     asked = frozenset(query.stems)
-    return max(parts, key=lambda part: len(asked & frozenset(tokens.document(part).stems)), default="")
+    return max(parts, key=lambda part: len(tokens.stems_among(part, asked)), default="")
 
 
 def is_english(question: str) -> bool:

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 from loom.retrieval.fuse import MEANING, READING, TIME, WORDS
+from loom.storage.indexes import COMMON_SHARE
 
 RecipeName = Literal["", "fast", "balanced", "quality", "verbatim", "code", "temporal", "graph"]
 
@@ -27,6 +28,7 @@ class Recipe:
         phrases_first: hits that hold a quoted phrase, or the whole query side by side, come first.
         neighbours: turns of a talk are lent a share of what the turns beside them score.
         speakers: where the question names one who speaks in a talk, the turns of others count less.
+        common_share: among many memories a word that more of them hold is left out when rarer ones remain.
         read_again_max: of the best candidates, how many a cross-encoder reads; 0 for none.
     """
 
@@ -37,6 +39,7 @@ class Recipe:
     phrases_first: bool = False
     neighbours: bool = False
     speakers: bool = False
+    common_share: float = COMMON_SHARE
     read_again_max: int = 0
 
 
@@ -56,7 +59,9 @@ RECIPES: Final[Mapping[RecipeName, Recipe]] = MappingProxyType(
     {
         "": _BALANCED,
         "balanced": _BALANCED,
-        "fast": Recipe("fast", _weights(**{WORDS: 0.4, MEANING: 0.6}), candidates_max=50, speakers=True),
+        "fast": Recipe(
+            "fast", _weights(**{WORDS: 0.4, MEANING: 0.6}), candidates_max=50, speakers=True, common_share=0.05
+        ),
         "quality": replace(
             _BALANCED,
             name="quality",

@@ -13,7 +13,7 @@ English stemmer (snowball); other languages and identifiers stay as they are.
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from threading import Lock
@@ -22,7 +22,7 @@ from typing import Final, NamedTuple, Protocol, cast
 import snowballstemmer
 
 from loom.retrieval.scripts import FLAGS, SPACELESS, Folds
-from loom.storage.indexes import IndexedText, TextQuery
+from loom.storage.indexes import COMMON_SHARE, IndexedText, TextQuery
 
 DOCUMENT_CHARACTERS_MAX: Final = 200_000
 QUERY_CHARACTERS_MAX: Final = 10_000
@@ -101,7 +101,25 @@ def document(text: str) -> IndexedText:
     return IndexedText([*words, *extras], [*stems, *extra_stems])
 
 
-def query(text: str, *, word_weight: float = WORD_WEIGHT, required: bool = False) -> TextQuery:
+def stems_among(text: str, stems: Collection[str]) -> frozenset[str]:
+    """Those of `stems` that `document(text)` has.
+
+    A stem begins as its word does, so plain words that begin otherwise than all of `stems` are passed over.
+    """
+    wanted = frozenset(stems)
+    initials = frozenset(stem[:1] for stem in wanted)
+    held: set[str] = set()
+    for chunk in _found(text[:DOCUMENT_CHARACTERS_MAX]):
+        if chunk[0].lower() in initials or not (chunk.isascii() and chunk.isalpha() and chunk[1:].islower()):
+            tokens = _tokens(chunk)
+            held.update(tokens.stems)
+            held.update(tokens.extra_stems)
+    return wanted & held
+
+
+def query(
+    text: str, *, word_weight: float = WORD_WEIGHT, required: bool = False, common_share: float = COMMON_SHARE
+) -> TextQuery:
     """What `text` asks for; its first 10,000 characters and 200 distinct tokens count.
 
     Parts in double quotes are phrases as well. Stop words are dropped when
@@ -112,6 +130,7 @@ def query(text: str, *, word_weight: float = WORD_WEIGHT, required: bool = False
         text: the question, plain data whatever it holds.
         word_weight: weight of unstemmed matches against 1.0 for stemmed ones.
         required: a hit must hold one of the phrases; without phrases it has no effect.
+        common_share: as in `TextQuery`.
     """
     text = text[:QUERY_CHARACTERS_MAX]
     words: dict[str, None] = {}
@@ -124,7 +143,12 @@ def query(text: str, *, word_weight: float = WORD_WEIGHT, required: bool = False
         stems.setdefault(stem)
     found = phrases(text)
     return TextQuery(
-        words=list(words), stems=list(stems), phrases=found, word_weight=word_weight, required=required and bool(found)
+        words=list(words),
+        stems=list(stems),
+        phrases=found,
+        word_weight=word_weight,
+        required=required and bool(found),
+        common_share=common_share,
     )
 
 
@@ -149,6 +173,11 @@ def _query_pairs(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _chunks(text: str) -> Iterator[_Tokens]:
+    return map(_tokens, _found(text))
+
+
+def _found(text: str) -> list[str]:
+    """The chunks of a text, as they stand in it once it is normalised."""
     if text.isascii():
         pattern = _ASCII_CHUNK
     else:
@@ -156,8 +185,11 @@ def _chunks(text: str) -> Iterator[_Tokens]:
         text = unicodedata.normalize("NFKC", text).translate(_folds)
     if "," in text:
         text = _GROUPED_DIGITS.sub("", text)
-    for chunk in pattern.findall(text):
-        yield _cached(chunk) if len(chunk) <= _CACHED_CHUNK_CHARACTERS_MAX else _cut(chunk)
+    return pattern.findall(text)
+
+
+def _tokens(chunk: str) -> _Tokens:
+    return _cached(chunk) if len(chunk) <= _CACHED_CHUNK_CHARACTERS_MAX else _cut(chunk)
 
 
 @lru_cache(maxsize=_CACHED_CHUNKS_MAX)

@@ -7,7 +7,7 @@ visible is the caller's to check when it fetches the rows.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,10 @@ class IndexedText:
     stems: Sequence[str]
 
 
+COMMON_SHARE: Final = 0.2
+"""The usual `TextQuery.common_share`."""
+
+
 @dataclass(frozen=True, slots=True)
 class TextQuery:
     """What to look for. Everything in it is data, never syntax.
@@ -57,6 +61,7 @@ class TextQuery:
             with a phrase ranks by it as well.
         word_weight: weight of unstemmed matches against 1.0 for stemmed ones.
         required: when true, a hit must hold one of `phrases`.
+        common_share: in a large shelf a term in more than this share of the rows is left out when rarer ones remain.
     """
 
     words: Sequence[str]
@@ -64,6 +69,7 @@ class TextQuery:
     phrases: Sequence[Sequence[str]] = ()
     word_weight: float = 0.5
     required: bool = False
+    common_share: float = COMMON_SHARE
 
 
 class Scored(NamedTuple):

@@ -15,6 +15,7 @@ from loom.edges.cli.launch import local_url
 from loom.edges.cli.problem import Problem
 from loom.edges.cli.shell import App, LoadCompose, build, load_settings, place_of
 from loom.edges.http import log_to_stderr, serve
+from loom.edges.process import settle
 
 PORT_MAX = 65_535
 PORT_DIGITS_MAX = 5
@@ -108,6 +109,7 @@ def _serve(app: App, settings: Settings, listener: socket.socket) -> None:
     # uvicorn stops on a signal and then sends it on, which must not kill us before the store is closed.
     signal.signal(signal.SIGTERM, _stop)
     log_to_stderr(settings.log_level.upper())
+    settle()
     app.start()
     welcome = WELCOME.format(url=shown_url(listener), store=place_of(settings), process_id=os.getpid())
     serve(

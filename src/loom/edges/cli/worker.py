@@ -9,6 +9,7 @@ from types import FrameType
 
 from loom.edges.cli.shell import LoadCompose, build, load_settings, place_of
 from loom.edges.http import log_to_stderr
+from loom.edges.process import settle
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -30,6 +31,7 @@ def run(args: argparse.Namespace, compose: LoadCompose) -> int:
     log_to_stderr(settings.log_level.upper())
     app = build(compose, settings)
     try:
+        settle()
         print(f"Loom works for {place_of(settings)}", file=sys.stderr, flush=True)
         app.work(stop)
     finally:

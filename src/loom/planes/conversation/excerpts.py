@@ -48,6 +48,4 @@ def best_part(text: str, query: TextQuery) -> str:
             looked_at[start : start + LOOKED_AT_CHARACTERS // 4], characters_max=EXCERPT_CHARACTERS
         )
     ]
-    return max(parts, key=lambda part: len(asked & frozenset(tokens.document(part).stems)), default=text)[
-        :EXCERPT_CHARACTERS
-    ]
+    return max(parts, key=lambda part: len(tokens.stems_among(part, asked)), default=text)[:EXCERPT_CHARACTERS]

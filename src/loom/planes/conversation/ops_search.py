@@ -273,14 +273,13 @@ def hits(tx: Transaction, quest: Quest, ranking: Ranking, page: tuple[int, int],
 
 def cosine_of(one: Fused) -> float | None:
     """How near the turn is to the question; None when that is not known."""
-    meaning = one.components.get(MEANING)
-    return None if meaning is None else meaning.raw
+    return one.raw(MEANING)
 
 
 def worth_of(one: Fused, turn: Turn, quest: Quest, ranking: Ranking, among: Standing) -> Calibrated:
     """How likely a turn answers. What memories are judged by was fitted on turns of conversations."""
     text = rules.words_text(turn.speaker, turn.said or turn.aside, turn.said_at)[:JUDGED_CHARACTERS_MAX]
-    stems = tokens.document(text).stems
+    stems = tokens.stems_among(text, ranking.query.stems)
     return calibrate.calibrated(calibrate.evidence(ranking.query, stems, one, among, quest.question_cosine))
 
 

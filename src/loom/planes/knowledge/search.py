@@ -243,8 +243,7 @@ def _hits(tx: Transaction, quest: Quest, query: TextQuery, chosen: Sequence[Fuse
     hits: list[Hit] = []
     for one in chosen:
         row = rows[one.item_id]
-        part = one.components.get(MEANING)
-        cosine = part.raw if part is not None else None
+        cosine = one.raw(MEANING)
         stored = store.chunk_of(row)
         hits.append(Hit(stored, row, one.score, cosine, _is_far(quest, query, stored, cosine)))
     return hits
@@ -253,7 +252,7 @@ def _hits(tx: Transaction, quest: Quest, query: TextQuery, chosen: Sequence[Fuse
 def _is_far(quest: Quest, query: TextQuery, stored: StoredChunk, cosine: float | None) -> bool:
     if cosine is None or nearness(cosine, quest.random_cosine) >= NEARNESS_FLOOR:
         return False
-    return coverage(query, frozenset(tokens.document(stored.chunk.text).stems)) < COVERAGE_FLOOR
+    return coverage(query, tokens.stems_among(stored.chunk.text, query.stems)) < COVERAGE_FLOOR
 
 
 def tags_in(row: Row) -> list[str]:

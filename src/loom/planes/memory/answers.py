@@ -129,8 +129,7 @@ class Judged:
     @property
     def similarity(self) -> float | None:
         """The cosine, where the meaning leg knows one."""
-        part = self.fused.components.get(MEANING)
-        return None if part is None else part.raw
+        return self.fused.raw(MEANING)
 
 
 def judged(tx: Transaction, quest: Quest, page: Page, ranking: Ranking) -> list[Judged]:
@@ -141,7 +140,7 @@ def judged(tx: Transaction, quest: Quest, page: Page, ranking: Ranking) -> list[
     found: list[Judged] = []
     for fused in order:
         item = items[fused.item_id]
-        stems = tokens.document(words_of(item)[:JUDGED_CHARACTERS_MAX]).stems
+        stems = tokens.stems_among(words_of(item)[:JUDGED_CHARACTERS_MAX], ranking.query.stems)
         facts = calibrate.evidence(ranking.query, stems, fused, among, quest.question_cosine)
         found.append(Judged(item, fused, facts, calibrate.calibrated(facts)))
     return found

@@ -98,7 +98,8 @@ def pool_of(recipe: Recipe, top_k: int) -> int:
 
 def ranked(tx: Transaction, quest: Quest) -> Ranking:
     """Every candidate of every namespace in one order; equal scores by item id."""
-    query = tokens.query(quest.query, word_weight=quest.recipe.word_weight)
+    recipe = quest.recipe
+    query = tokens.query(quest.query, word_weight=recipe.word_weight, common_share=recipe.common_share)
     intervals = dates.intervals(quest.query, quest.where.now_us) if quest.recipe.weights.get(TIME) else []
     items: dict[int, Seen] = {}
     words: list[Scored] = []

@@ -88,6 +88,11 @@ def lexeme(sign: str, kind: str, token: str) -> str:
     return f"'{sign}{kind}{_told(token)}'"
 
 
+def quoted(stored: str) -> str:
+    """A lexeme that came out of a row as `lexeme` writes it."""
+    return "'" + stored.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
 @lru_cache(maxsize=TOKENS_KEPT_MAX)
 def _told(token: str) -> str:
     """A token as it stands between quotes; empty when nothing of it can be stored."""

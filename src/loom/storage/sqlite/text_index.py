@@ -29,9 +29,6 @@ PHRASES_MAX = 50
 COMMON_FROM_ROWS = 5_000
 """Below this every term of a query counts: there, common terms still decide the order."""
 
-COMMON_SHARE = 0.2
-"""In a large shelf a term in more than this share of the rows is left out when rarer ones remain."""
-
 SHARES_KEPT_MAX = 4096
 """Remembered shares of terms, over all shelves of a file."""
 
@@ -198,7 +195,7 @@ class SqliteTextIndex:
         if query.required and not phrases:
             return ""
         if row_count > COMMON_FROM_ROWS:
-            rare = self._rare({*stems, *words}, shelf_id, row_count)
+            rare = self._rare({*stems, *words}, shelf_id, row_count, query.common_share)
             stems = [term for term in stems if term in rare]
             words = [term for term in words if term in rare]
         if query.required:
@@ -213,11 +210,11 @@ class SqliteTextIndex:
             parts.append(f"word : ({' OR '.join(asked)})")
         return " OR ".join(parts)
 
-    def _rare(self, terms: set[str], shelf_id: int, row_count: int) -> set[str]:
+    def _rare(self, terms: set[str], shelf_id: int, row_count: int, common_share: float) -> set[str]:
         """The terms worth asking for: the uncommon ones, or all when there is no uncommon one that occurs."""
         share = {term: self._share(term, shelf_id, row_count) for term in terms}
-        if any(0 < one <= COMMON_SHARE for one in share.values()):
-            return {term for term in terms if share[term] <= COMMON_SHARE}
+        if any(0 < one <= common_share for one in share.values()):
+            return {term for term in terms if share[term] <= common_share}
         return terms
 
     def _share(self, term: str, shelf_id: int, row_count: int) -> float:

@@ -64,7 +64,7 @@ class Changed:
     def view(self) -> "View":
         """The vectors alone, to be searched once."""
         items = np.asarray(self.item_ids, dtype=np.int64)
-        return View(self.data, items, np.ones(len(items), dtype=np.bool_), most_alike(items))
+        return View(self.data, items, np.ones(len(items), dtype=np.bool_), most_alike(items), all_live=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,7 @@ class View:
     items: Ids
     live: Mask
     parts_max: int
+    all_live: bool
 
 
 class VectorMatrix:
@@ -103,7 +104,8 @@ class VectorMatrix:
                 place = self._place_of.get(row_id)
                 if place is not None:
                     live[place] = False
-            return View(self._data[: self._count], self._items[: self._count], live, self._parts_max)
+            all_live = self._dead == 0 and not without
+            return View(self._data[: self._count], self._items[: self._count], live, self._parts_max, all_live)
 
     def seq(self) -> int:
         """The newest change seen."""
@@ -215,21 +217,19 @@ def most_alike(items: Ids) -> int:
 
 def best_of(view: View, vector: Vector, k: int, allowed: Collection[int] | None) -> list[Scored]:
     """The `k` items with the highest dot product; an item counts by its best row."""
-    usable = view.live
-    if allowed is not None:
-        usable = usable & _among(view.items, allowed)
-    places = np.flatnonzero(usable)
-    if len(places) == 0:
-        return []
-    if len(places) <= SUBSET_SHARE_MAX * len(usable):
-        scores = view.data[places] @ vector
+    if allowed is None and view.all_live:
+        items, scores = view.items, view.data @ vector
     else:
-        scores = (view.data @ vector)[places]
-    wanted = min(len(places), k * view.parts_max)
-    if wanted < len(places):
-        top = np.argpartition(scores, len(places) - wanted)[len(places) - wanted :]
-        places, scores = places[top], scores[top]
-    return merged(view.items[places], scores, k)
+        usable = view.live if allowed is None else view.live & _among(view.items, allowed)
+        places = np.flatnonzero(usable)
+        few = len(places) <= SUBSET_SHARE_MAX * len(usable)
+        items = view.items[places]
+        scores = view.data[places] @ vector if few else (view.data @ vector)[places]
+    wanted = min(len(items), k * view.parts_max)
+    if wanted < len(items):
+        top = np.argpartition(scores, len(items) - wanted)[len(items) - wanted :]
+        items, scores = items[top], scores[top]
+    return merged(items, scores, k)
 
 
 def merged(items: Ids, scores: Matrix, k: int) -> list[Scored]:
