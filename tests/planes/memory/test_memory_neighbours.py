@@ -152,7 +152,7 @@ def test_quality_puts_first_what_was_read_to_be_the_answer(core: Core) -> None:
     assert sum(part for name, part in told.items() if name.endswith("_share")) == pytest.approx(
         found[0]["rank_score"], abs=1e-5
     )
-    assert reader.asked == [("which walrus sings in the house?", 12, rereading.TIMEOUT_S)]
+    assert reader.asked == [("which walrus sings in the house?", 10, rereading.TIMEOUT_S)]
 
 
 def test_search_query_has_it_read_too(core_of: CoreOf) -> None:
