@@ -11,12 +11,14 @@ BIN := .venv/bin
 PYTEST := $(BIN)/pytest -n $(WORKERS) --dist worksteal
 SOURCES := src tests benchmarks docs .ci
 
-.PHONY: run check static quick test slow clients browser wheel bench-quality bench-profiles bench-structured bench-speed docs clean
+.PHONY: run check static quick test ready slow clients browser wheel bench-quality bench-profiles bench-structured bench-speed docs clean
 
 run: .venv/.runs
 	$(BIN)/loom serve
 
-check: static quick
+# Side by side: the type checker keeps to one processor.
+check: .venv/.checks
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target static quick
 
 static: .venv/.checks
 	$(BIN)/ruff check $(SOURCES)
@@ -27,7 +29,15 @@ static: .venv/.checks
 quick: .venv/.checks
 	$(PYTEST) -m "not slow and not clients and not browser"
 
-test: check slow clients browser wheel
+# What later tests need is installed meanwhile.
+test: .venv/.checks
+	$(MAKE) --no-print-directory --jobs=3 --output-sync=target static quick ready
+	$(MAKE) --no-print-directory slow clients browser wheel
+
+ready: .venv/.checks
+	$(BIN)/python tests/mcp_clients/setup.py
+	$(BIN)/python tests/language_model/setup.py
+	$(BIN)/python tests/browser/needed.py
 
 slow: .venv/.checks
 	CONTRACT=$(abspath $(CONTRACT)) $(PYTEST) -m "slow and not clients and not browser"

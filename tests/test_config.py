@@ -53,6 +53,26 @@ def test_lists_are_separated_by_commas(home: Path, here: Path, monkeypatch: pyte
     assert settings.allowed_origins == ("https://a.example",)
 
 
+def test_folders_are_made_whole(home: Path, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (home / "loom.toml").write_text('code_folders = ["~/code", "/srv/a,b"]\n')
+    assert config.load(here).code_folders == (Path("~/code").expanduser(), Path("/srv/a,b"))
+    monkeypatch.setenv("LOOM_CODE_FOLDERS", "/srv/code, elsewhere")
+    settings = config.load(here)
+    assert settings.code_folders == (Path("/srv/code"), Path.cwd() / "elsewhere")
+    assert compose.limits(settings).code_folders == settings.code_folders
+
+
+def test_hosts_are_names_addresses_and_networks(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOOM_CODE_GIT_PRIVATE_HOSTS", "Git.Corp.example,10.0.0.5, 10.1.0.0/16,FD00::05")
+    settings = config.load(here)
+    assert settings.code_git_private_hosts == ("git.corp.example", "10.0.0.5", "10.1.0.0/16", "fd00::5")
+    assert compose.limits(settings).git_private_hosts == settings.code_git_private_hosts
+    for wrong in ("https://git.example", "10.1.0.1/16", "10.1", "a b", "git.example/x"):
+        monkeypatch.setenv("LOOM_CODE_GIT_PRIVATE_HOSTS", wrong)
+        with pytest.raises(config.BadSettings, match="names of hosts, addresses, or networks"):
+            config.load(here)
+
+
 def test_the_folder_may_choose_a_home(here: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LOOM_HOME")
     (here / "loom.toml").write_text(f'home = "{home}"\n')
@@ -69,6 +89,8 @@ def test_the_folder_may_choose_a_home(here: Path, home: Path, monkeypatch: pytes
         ('writer_url = "http://evil.example"\n', "'writer_url' is not read here"),
         ('writer_api_key = "stolen"\n', "'writer_api_key' is not read here"),
         ('session = "s"\n', "'session' is not read here"),
+        ('code_folders = ["/"]\n', "'code_folders' is not read here"),
+        ('code_git_private_hosts = ["127.0.0.1"]\n', "'code_git_private_hosts' is not read here"),
         ("port = ", "is not TOML"),
         ("port = 70000\n", "setting port (LOOM_PORT)"),
         ('synchronous = "OFF"\n', "setting synchronous (LOOM_SYNCHRONOUS)"),

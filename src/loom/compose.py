@@ -43,8 +43,8 @@ from loom.ops.spec import Limits, Toolset
 from loom.planes import code, conversation, knowledge, memory, profile, tracker
 from loom.storage.interface import SYSTEM_ORG, Database, StoreError
 from loom.storage.migrate import from_package
+from loom.storage.postgres import PostgresSettings, opened_trial
 from loom.storage.postgres import opened as opened_postgres
-from loom.storage.postgres import opened_trial
 from loom.storage.sqlite import SqliteDatabase, SqliteSettings
 from loom.storage.sqlite import backup as sqlite_backup
 
@@ -163,11 +163,15 @@ def database(settings: Settings) -> Database:
 def _database(settings: Settings) -> Database:
     migrations = from_package("loom")
     url = settings.database_url.get_secret_value()
+    bounds = PostgresSettings(
+        connections_max=settings.database_connections_max,
+        idle_timeout_s=settings.database_idle_s,
+        replica_url=settings.database_replica_url.get_secret_value() if url else "",
+    )
     if url:
-        replica_url = settings.database_replica_url.get_secret_value()
-        return opened_postgres(url, migrations, settings.database_connections_max, replica_url)
+        return opened_postgres(url, migrations, bounds)
     if settings.try_postgres:
-        return opened_trial(settings.home / POSTGRES_FOLDER, migrations, settings.database_connections_max)
+        return opened_trial(settings.home / POSTGRES_FOLDER, migrations, bounds)
     return SqliteDatabase(
         settings.home / STORE_FOLDER,
         migrations,
@@ -296,12 +300,11 @@ def build(settings: Settings) -> App:
 
 def jobs(settings: Settings, model: Embedder, language_model: Writer | None) -> dict[str, Handler]:
     """What the worker does, by the kind of job."""
-    closed = (*code.SYSTEM_FOLDERS, *limits(settings).closed_folders)
     if language_model is None:
         builds = profile.jobs(profile.RulesBuilder(model))
     else:
         builds = profile.jobs(profile.ModelBuilder(language_model), MODEL_BUILD_TIMEOUT_S)
-    yard = code.Yard(settings.home / CODE_FOLDER, git_environment(), closed=closed)
+    yard = code.yard_of(settings.home / CODE_FOLDER, git_environment(), limits(settings))
     return {
         **embedding.JOBS,
         **memory.JOBS,
@@ -335,6 +338,8 @@ def limits(settings: Settings) -> Limits:
         tombstone_days=settings.tombstone_days,
         git_schemes=settings.code_git_schemes,
         closed_folders=(settings.home.resolve(),),
+        code_folders=settings.code_folders,
+        git_private_hosts=settings.code_git_private_hosts,
     )
 
 
@@ -347,14 +352,14 @@ def _asgi(
     settings: Settings, dispatcher: Dispatcher, authenticator: Authenticator, shared: tuple[Lifecycle, Metrics]
 ) -> ASGIApp:
     lifecycle, metrics = shared
-    workers = Workers()
+    workers, witness = Workers(), system.Witness(dispatcher.later, settings.org, clock_us)
     tools = Tools(dispatcher.registry, dispatcher.call, workers, Toolset(settings.mcp_toolset))
     mcp = McpEndpoint(
         mcp_server(tools, __version__), authenticator.authenticate, workers, lifecycle, settings.body_bytes_max
     )
     dashboard = Dashboard(
         call=dispatcher.call,
-        sessions=Sessions(dispatcher.database, authenticator, clock_us),
+        sessions=Sessions(dispatcher.database, authenticator, clock_us, witness),
         workers=workers,
         lifecycle=lifecycle,
         version=__version__,

@@ -5,12 +5,13 @@ comes from the first place that has it: the environment (`LOOM_PORT`), then
 `loom.toml` in the working folder, then `loom.toml` in the home folder, then
 the default here. `docs/reference/settings.md` is generated from this table.
 
-A folder that somebody else wrote may hold a `loom.toml`, so the settings that
-decide where a token or a memory is sent are not read from the working folder.
+A folder that somebody else wrote may hold a `loom.toml`, so the settings that decide where
+a token or a memory is sent, or what tokens have read, are not read from the working folder.
 """
 
 import ipaddress
 import os
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -26,6 +27,7 @@ ENV_PREFIX = "LOOM_"
 FILE_NAME = "loom.toml"
 HOME_FILE_ONLY = frozenset(
     {"url", "token", "database_url", "database_replica_url", "writer_url", "writer_model", "writer_api_key"}
+    | {"code_folders", "code_git_private_hosts"}
 )
 ENVIRONMENT_ONLY = frozenset({"session", "project_dir"})
 ENV_NAMES: Mapping[str, tuple[str, ...]] = {
@@ -34,6 +36,8 @@ ENV_NAMES: Mapping[str, tuple[str, ...]] = {
 }
 """Settings that coding agents hand to the processes they start, under names of their own."""
 
+
+HOST_NAME = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
 
 GIT_INHERITS = (
     "PATH",
@@ -77,6 +81,16 @@ def _endpoint(url: str) -> str:
     return url.strip().rstrip("/").removesuffix("/chat/completions")
 
 
+def _host(text: str) -> str:
+    """A host's name, an address, or a network like 10.0.0.0/8, in one spelling; ValueError when it is none."""
+    try:
+        return str(ipaddress.ip_network(text)).removesuffix("/32").removesuffix("/128")
+    except ValueError:
+        if not HOST_NAME.fullmatch(text) or "/" in text:
+            raise ValueError("names of hosts, addresses, or networks like 10.0.0.0/8") from None
+        return text.lower()
+
+
 def _sendable(key: SecretStr) -> SecretStr:
     """The key, once a header can carry it."""
     if not all(" " < c <= "~" for c in key.get_secret_value()):
@@ -117,6 +131,12 @@ ApiKey = Annotated[SecretStr, AfterValidator(_sendable)]
 Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_words)]
 """A list of words; separated by commas in the environment."""
 
+Folders = Annotated[tuple[Folder, ...], NoDecode, BeforeValidator(_words)]
+"""A list of folders; separated by commas in the environment."""
+
+Hosts = Annotated[tuple[Annotated[str, AfterValidator(_host)], ...], NoDecode, BeforeValidator(_words)]
+"""A list of names of hosts, addresses and networks; separated by commas in the environment."""
+
 
 class Settings(BaseSettings):
     """Every setting of Loom. Frozen: rooms receive values, not this object."""
@@ -149,6 +169,16 @@ class Settings(BaseSettings):
         "Kinds of address that code.index fetches from: https, ssh, file. `file` is for admins in any case; with `ssh`,"
         " writers read what the server's own key reads.",
     )
+    code_folders: Folders = _setting(
+        (),
+        "Folders of the server that an admin's token may have indexed, with all in them; none while it is empty."
+        " Callers without a token may have any indexed.",
+    )
+    code_git_private_hosts: Hosts = _setting(
+        (),
+        "Hosts in the server's own network that tokens may have code fetched from: names, addresses or networks"
+        " (`git.corp.example, 10.1.0.0/16`). Others are refused, as are addresses of the machine itself.",
+    )
 
     synchronous: Literal["FULL", "NORMAL"] = _setting(
         "FULL", "SQLite's durability: FULL keeps every acknowledged write through a power cut, NORMAL through a crash."
@@ -164,6 +194,13 @@ class Settings(BaseSettings):
         SecretStr(""),
         "Replica of that PostgreSQL that serves searches, lists and rendered profiles, which may then be a moment"
         " behind; empty for none. While it fails, the database itself serves them.",
+    )
+    database_idle_s: int = _setting(
+        30,
+        "How long a transaction may stand still before PostgreSQL ends it: a server that hangs holds locks no longer.",
+        unit="s",
+        ge=1,
+        le=600,
     )
     try_postgres: bool = _setting(
         default=False, meaning="Keep the store in a PostgreSQL that Loom starts in the home folder itself."
@@ -308,7 +345,9 @@ def _shown_type(annotation: object) -> str:
     names: Mapping[object, str] = {Path: "folder", int: "number", bool: "`true` or `false`", SecretStr: "secret text"}
     if annotation in names:
         return names[annotation]
-    return "list of texts" if get_origin(annotation) is tuple else "text"
+    if get_origin(annotation) is tuple:
+        return "list of folders" if get_args(annotation)[0] is Folder else "list of texts"
+    return "text"
 
 
 def _shown_default(field: FieldInfo) -> str:

@@ -11,7 +11,7 @@ import pytest
 from store_kit import MIGRATIONS, ORG, add, count
 
 from loom.storage.interface import StoreError
-from loom.storage.postgres import opened_trial
+from loom.storage.postgres import PostgresSettings, opened_trial
 from loom.storage.postgres.trial import TrialServer
 
 WITHOUT = """
@@ -20,9 +20,9 @@ for name in ("psycopg", "psycopg_pool"):
     sys.modules[name] = None
 from loom import compose
 from loom.storage.interface import StoreError
-from loom.storage.postgres import opened
+from loom.storage.postgres import PostgresSettings, opened
 try:
-    opened("postgresql://u:secret@h/d", (), 4, "")
+    opened("postgresql://u:secret@h/d", (), PostgresSettings())
 except StoreError as error:
     print(error)
 """
@@ -45,10 +45,10 @@ def short_folder() -> Iterator[Path]:
 
 @pytest.mark.slow
 def test_a_trial_store_is_there_again(short_folder: Path) -> None:
-    first = opened_trial(short_folder / "postgres", MIGRATIONS, 4)
+    first = opened_trial(short_folder / "postgres", MIGRATIONS, PostgresSettings())
     add(first, "kept")
     first.close()
-    again = opened_trial(short_folder / "postgres", MIGRATIONS, 4)
+    again = opened_trial(short_folder / "postgres", MIGRATIONS, PostgresSettings())
     assert count(again) == 1
     assert list(again.orgs()) == [ORG]
     again.close()

@@ -31,6 +31,11 @@ def admin(core: Core, **args: Any) -> Caller:
     return enter(core, core.call("token.mint", name="admin", role="admin", **args)["token"])
 
 
+def admin_by_local(core: Core) -> Caller:
+    """An admin whose token does not end, minted by who can read the store's files."""
+    return enter(core, core.call("token.mint", name="endless", role="admin")["token"])
+
+
 def test_a_minted_token_is_its_caller(core: Core) -> None:
     answer = core.call(
         "token.mint",
@@ -98,6 +103,27 @@ def test_what_is_left_out_is_the_minters_own(core: Core) -> None:
     assert made["pins"] == {"org": "dev", "user_id": "ada", "agent": "codex"}
     assert (made["namespaces"], made["read_scope"]) == (["a"], "own_user")
     assert core.call("token.mint", caller=minter, namespace="-", name="y")["namespaces"] == ["a", "b"]
+
+
+def test_a_token_does_not_outlive_its_minter(core: Core) -> None:
+    boss = admin(core, ttl_days=2)
+    longer: list[dict[str, Any]] = [{"ttl_days": 3}, {"expires_at": "2026-03-03T12:00:00.000001Z"}]
+    for args in longer:
+        with pytest.raises(Denied, match="cannot outlive"):
+            core.call("token.mint", caller=boss, name="x", **args)
+    assert core.call("token.mint", caller=boss, name="same", ttl_days=2)["expires_at"] == "2026-03-03T12:00:00Z"
+    assert core.call("token.mint", caller=boss, name="less", ttl_days=1)["expires_at"] == "2026-03-02T12:00:00Z"
+    child = core.call("token.mint", caller=boss, name="left out", role="admin")
+    assert child["expires_at"] == "2026-03-03T12:00:00Z"
+    core.clock.step(days=1)
+    grandchild = core.call("token.mint", caller=enter(core, child["token"]), name="the child's")
+    assert grandchild["expires_at"] == "2026-03-03T12:00:00Z"
+    endless = admin_by_local(core)
+    assert core.call("token.mint", caller=endless, name="endless")["expires_at"] is None
+    core.clock.step(days=1)
+    for made in (child, grandchild):
+        with pytest.raises(Unauthenticated):
+            enter(core, made["token"])
 
 
 def test_tokens_of_other_orgs_are_out_of_sight(core: Core) -> None:

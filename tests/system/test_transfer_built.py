@@ -99,6 +99,21 @@ def test_what_is_redacted_leaves_the_profile_that_was_imported(core: Core) -> No
     assert "vegan" not in str(exported(core, "there"))
 
 
+def test_what_is_served_no_more_is_not_told_by_a_profile_that_was_imported(core: Core) -> None:
+    """Nothing is known of what it was made of, so a fact that it may tell hides all of it."""
+    with_profile(core)
+    imported(core, exported(core, ORG), "there")
+    core.clock.step(seconds=1)
+    core.call("memory.set", org="there", memory_key="later", value="since then", user_id="ann")
+    core.call("memory.delete", org="there", memory_key="later", user_id="ann")
+    assert "vegan" in str(values(core, "there"))
+    core.call("memory.update", org="there", memory_key="diet", user_id="ann", sensitivity="high")
+    assert values(core, "there") == [{"diet": None, "age": None}] * 2
+    settle(core, "there")
+    assert [one["diet"] for one in values(core, "there")] == [None] * 3
+    assert shown(core, "there") == ("ready", None, 37)
+
+
 def test_one_version_that_is_deleted_for_good_leaves_it_too(core: Core) -> None:
     with_profile(core)
     core.call("memory.set", memory_key="diet", value="omnivore", user_id="ann")

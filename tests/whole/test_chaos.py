@@ -27,8 +27,11 @@ CLIENTS = 8
 EACH = 15
 DEADLINE_S = 120.0
 BACK_S_MAX = 30.0
-GOES_ON_S_MAX = 60.0
-"""Above the 30 seconds that a transaction may stand still, and the 10 that a write waits for a lock."""
+STILL_S = 6
+"""How long a transaction of the server that will stand still may do so."""
+
+GOES_ON_S_MAX = 30.0
+"""Above that, and the 10 seconds that a write waits for a lock."""
 
 LONG = 5_000
 """More lines than are written before the server is met within a write; clients end when it is enough."""
@@ -184,7 +187,9 @@ def test_a_server_that_stands_still_holds_no_lock_for_ever(postgres: TrialServer
     with ExitStack() as stack:
         well = [stack.enter_context(running(tmp_path / f"s{n}", database_url=url, **SETTINGS)) for n in range(2)]
         its_url = url.replace("postgres@", "still@", 1)
-        still = stack.enter_context(running(tmp_path / "s2", database_url=its_url, **SETTINGS))
+        still = stack.enter_context(
+            running(tmp_path / "s2", database_url=its_url, database_idle_s=str(STILL_S), **SETTINGS)
+        )
         stack.callback(still.process.send_signal, signal.SIGCONT)
         place = {"namespace": "chaos", "agent": "shared", "label": "all"}
         well[0].call("profile.set", **place, value="first", char_limit=ROOM_LENGTH)

@@ -6,14 +6,15 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import anyio
 import httpx2
 import pytest
+from anyio.from_thread import start_blocking_portal
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mcp import Client
@@ -123,25 +124,27 @@ def minted_here(home: Path, org: str, store: Mapping[str, str]) -> str:
     return json.loads(run.stdout)["token"]
 
 
-def over_http(server: Server, token: str) -> Call:
+@contextmanager
+def over_http(server: Server, token: str) -> Generator[Call]:
     bearer = {"Authorization": f"Bearer {token}"}
-    return lambda op, args: server.http.post(f"/v1/{op}", json=args, headers=bearer).text
+    yield lambda op, args: server.http.post(f"/v1/{op}", json=args, headers=bearer).text
 
 
-def over_mcp(server: Server, token: str) -> Call:
-    def call(op: str, args: dict[str, Any]) -> str:
-        async def ask() -> str:
-            headers = {"Authorization": f"Bearer {token}"}
-            async with (
-                httpx2.AsyncClient(headers=headers, timeout=60) as http,
-                Client(streamable_http_client(f"{server.url}/mcp", http_client=http)) as client,
-            ):
-                result = await client.call_tool("loom_op", {"op": op, "args": args})
-                return str(result.structured_content) + str(result.content)
+@contextmanager
+def over_mcp(server: Server, token: str) -> Generator[Call]:
+    """One client for every call of an example, as an agent has one for its session."""
+    with start_blocking_portal() as portal:
+        headers = {"Authorization": f"Bearer {token}"}
+        http = portal.wrap_async_context_manager(httpx2.AsyncClient(headers=headers, timeout=60))
+        with http as opened:
+            client = Client(streamable_http_client(f"{server.url}/mcp", http_client=opened))
+            with portal.wrap_async_context_manager(client) as asked:
 
-        return anyio.run(ask)
+                def call(op: str, args: dict[str, Any]) -> str:
+                    result = portal.call(asked.call_tool, "loom_op", {"op": op, "args": args})
+                    return str(result.structured_content) + str(result.content)
 
-    return call
+                yield call
 
 
 def reads(world: World, reach: Reach) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -223,13 +226,13 @@ def test_no_read_shows_a_row_outside_the_tokens_reach(world: World, reach: Reach
         answer = admin.post("/v1/token.mint", json=body)
     assert answer.status_code == 200, answer.text
     face = over_mcp if reach.face == "mcp" else over_http
-    call = face(world.server, answer.json()["token"])
     by_mark = {row.mark: row for row in world.rows}
     seen: set[str] = set()
-    for op, args in reads(world, reach):
-        for mark in MARK.findall(call(op, args)):
-            assert reach.may_see(by_mark[mark]), (op, args, by_mark[mark])
-            seen.add(mark)
+    with face(world.server, answer.json()["token"]) as call:
+        for op, args in reads(world, reach):
+            for mark in MARK.findall(call(op, args)):
+                assert reach.may_see(by_mark[mark]), (op, args, by_mark[mark])
+                seen.add(mark)
     shared = [row for row in world.rows if row.user == "-" and reach.may_see(row)]
     asked_outside = {reach.user, reach.asked_user, "-", None} - {reach.user, "-", None} and reach.user
     session_outside = reach.session and reach.asked_session not in ("-", reach.session)

@@ -9,7 +9,7 @@ import hashlib
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar, cast
+from typing import Protocol, TypeVar, cast
 
 from loom.access.caller import LOCAL, LOCAL_PRINCIPAL, Caller
 from loom.access.tokens import Authenticator
@@ -19,6 +19,7 @@ from loom.storage.interface import SYSTEM_ORG, Database, Raced, StoreError, Tran
 Made = TypeVar("Made")
 
 SECRET_BYTES = 32
+BY_TOKEN, BY_LINK, BY_MINTING = "token", "link", "minting"
 CODE_TTL_S = 300
 SESSION_TTL_S = 12 * 3600
 SECOND_US = 1_000_000
@@ -68,6 +69,18 @@ def hashed(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
+class Witness(Protocol):
+    """Is told who signs in, and that somebody could not. `by` is a word for the way: token, link or minting."""
+
+    def opened(self, tx: Transaction, caller: Caller, by: str) -> None:
+        """A session begins, in this transaction on the system's rows."""
+        ...
+
+    def refused(self, by: str, token: Caller | None) -> None:
+        """Nobody was signed in. `token` is whom the token stands for that was named, if any. Must not block."""
+        ...
+
+
 class Sessions:
     """Sessions of people, over the store. Safe for threads.
 
@@ -75,12 +88,16 @@ class Sessions:
         database: where they are kept.
         authenticator: knows tokens, and whether one is needed.
         clock_us: now, in microseconds UTC.
+        witness: told of every sign-in.
     """
 
-    def __init__(self, database: Database, authenticator: Authenticator, clock_us: Callable[[], int]) -> None:
+    def __init__(
+        self, database: Database, authenticator: Authenticator, clock_us: Callable[[], int], witness: Witness
+    ) -> None:
         self._database = database
         self._authenticator = authenticator
         self._clock_us = clock_us
+        self._witness = witness
 
     def of(self, cookie: str) -> Session:
         """Whose session the cookie names; the local user's where no sign-in is needed.
@@ -96,9 +113,9 @@ class Sessions:
                 return Session(self._caller(principal), expires_at)
         return Session(self._authenticator.authenticate(None), None)
 
-    def open(self, caller: Caller) -> str:
+    def open(self, caller: Caller, by: str) -> str:
         """Begin a session for a caller; its cookie."""
-        return self._written(lambda tx: self._add(tx, caller.principal))
+        return self._written(lambda tx: self._add(tx, caller, by))
 
     def with_token(self, token: str) -> str:
         """Begin a session for whom a token stands for; its cookie.
@@ -106,7 +123,12 @@ class Sessions:
         Raises:
             Unauthenticated: the token is not good.
         """
-        return self.open(self._authenticator.authenticate(f"Bearer {token}"))
+        try:
+            caller = self._authenticator.authenticate(f"Bearer {token}")
+        except Unauthenticated:
+            self._witness.refused(BY_TOKEN, self._authenticator.named_by(token))
+            raise
+        return self.open(caller, BY_TOKEN)
 
     def with_code(self, code: str) -> str:
         """Spend a one-time code; the cookie of the session that begins.
@@ -116,8 +138,9 @@ class Sessions:
         """
         principal = self._written(lambda tx: self._spent(tx, hashed(code)))
         if principal is None:
+            self._witness.refused(BY_LINK, None)
             raise Unauthenticated("this link was used before, or is over; `loom dashboard` makes another")
-        return self.open(self._caller(principal))
+        return self.open(self._caller(principal), BY_LINK)
 
     def close(self, cookie: str) -> None:
         """End a session; nothing happens when there is none."""
@@ -134,11 +157,13 @@ class Sessions:
             raise Unavailable(str(error), retry_after_s=1) from error
         return None if row is None else (cast("str", row["principal"]), cast("int", row["expires_at"]))
 
-    def _add(self, tx: Transaction, principal: str) -> str:
+    def _add(self, tx: Transaction, caller: Caller, by: str) -> str:
         cookie, now_us = secrets.token_urlsafe(SECRET_BYTES), self._clock_us()
         tx.run(FORGET_SESSIONS, now=now_us)
         expires_at = now_us + SESSION_TTL_S * SECOND_US
-        tx.run(ADD_SESSION, cookie_sha256=hashed(cookie), principal=principal, created_at=now_us, expires_at=expires_at)
+        known = {"cookie_sha256": hashed(cookie), "principal": caller.principal}
+        tx.run(ADD_SESSION, **known, created_at=now_us, expires_at=expires_at)
+        self._witness.opened(tx, caller, by)
         return cookie
 
     def _spent(self, tx: Transaction, code_sha256: str) -> str | None:

@@ -166,6 +166,17 @@ class Authenticator:
             raise Unauthenticated("Authorization: the token is unknown; ask an admin for another")
         return self._good(token)
 
+    def named_by(self, text: str) -> Caller | None:
+        """Whom the token stood or stands for that a text names, good or not; None when it names none."""
+        parts = TOKEN.fullmatch(text)
+        if parts is None:
+            return None
+        try:
+            row = self._database.look(SYSTEM_ORG, FIND, token_id=parts[1])
+        except StoreError:
+            return None
+        return None if row is None else _token(row).caller
+
     def standing(self, token_id: str) -> Caller:
         """Whom a token stands for that was shown before, by its id.
 

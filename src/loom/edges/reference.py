@@ -51,7 +51,7 @@ def settings_page(rows: Sequence[Mapping[str, str]]) -> str:
         "A value comes from the first of: the environment, `loom.toml` in the working folder, `loom.toml` in the home "
         "folder, the default. An unknown key in a file stops the start and is named. `url`, `token` and what "
         "names a database or a language model are not read from the working folder, since they decide where a token or "
-        "a memory is sent.\n\n"
+        "a memory is sent; nor are `code_folders` and `code_git_private_hosts`, which decide what tokens have read.\n\n"
         "| name | environment | type | default | unit | meaning |\n|---|---|---|---|---|---|\n"
         + "\n".join(lines)
         + "\n"

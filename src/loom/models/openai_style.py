@@ -148,7 +148,7 @@ class OpenAiStyle:
                 if following is None:
                     raise wire.failure(reply)
                 manner = following
-        raise WriterFailed("the endpoint refuses every way to ask it", retryable=False)
+        raise WriterFailed("the endpoint refuses every way to ask it", retryable=False, misconfigured=True)
 
     async def _sent(self, client: httpx.AsyncClient, body: bytes, until_s: float) -> Reply:
         """The endpoint's reply, asked again a few times while that may help."""

@@ -129,20 +129,26 @@ def failure(reply: Reply) -> WriterFailed:
             f"the endpoint sends on to another address (HTTP {status}), where no text is sent; "
             "set LOOM_WRITER_URL to the address that answers",
             retryable=False,
+            misconfigured=True,
         )
     if status in KEY_REFUSED:
-        return WriterFailed(f"the endpoint refuses the key (HTTP {status}); see LOOM_WRITER_API_KEY", retryable=False)
+        return WriterFailed(
+            f"the endpoint refuses the key (HTTP {status}); see LOOM_WRITER_API_KEY",
+            retryable=False,
+            misconfigured=True,
+        )
     if status == NOT_THERE:
         return WriterFailed(
             "the endpoint knows no such path or model (HTTP 404); see LOOM_WRITER_URL and LOOM_WRITER_MODEL",
             retryable=False,
+            misconfigured=True,
         )
     if status == TOO_LARGE or _is_too_long(reply):
         return WriterFailed(
             "the text is too long for the model; see LOOM_WRITER_CONTEXT_TOKENS", retryable=False, too_long=True
         )
     if NO_QUOTA in _kinds(reply):
-        return WriterFailed("the endpoint says that the key's quota is used up", retryable=False)
+        return WriterFailed("the endpoint says that the key's quota is used up", retryable=False, misconfigured=True)
     return WriterFailed(f"the endpoint answers HTTP {status}", retryable=status in RETRIED)
 
 

@@ -14,12 +14,14 @@ class WriterFailed(Exception):
     Attributes:
         retryable: whether asking again later may help.
         too_long: whether asking for less at once may help: the text or the answer did not fit.
+        misconfigured: whether the settings or the account are to blame, whatever is asked.
     """
 
-    def __init__(self, message: str, *, retryable: bool, too_long: bool = False) -> None:
+    def __init__(self, message: str, *, retryable: bool, too_long: bool = False, misconfigured: bool = False) -> None:
         super().__init__(message)
         self.retryable = retryable
         self.too_long = too_long
+        self.misconfigured = misconfigured
 
 
 class Writer(Protocol):

@@ -6,7 +6,8 @@ An operation says with `Op.audited` that its calls are recorded; what every othe
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import cast
 
 from loom.access.caller import Caller, Transport
@@ -23,6 +24,18 @@ SWEPT_MAX = 10_000
 KEEP = """
 INSERT INTO audit_record (org, tenant, at, record_id, op, namespace, principal, agent, about, outcome)
 VALUES (:org, :tenant, :at, :record_id, :op, :namespace, :principal, :agent, :about, :outcome)
+"""
+
+LATELY = """
+SELECT at, record_id, op, namespace, principal, agent, about, outcome FROM audit_record
+WHERE org = :org AND tenant = :tenant AND at >= :since AND op = :op ORDER BY at DESC, record_id DESC LIMIT :most
+"""
+LATELY_MAX = 1_000
+"""Records of one operation among which one of the same is looked for."""
+
+COUNT_UP = """
+UPDATE audit_record SET outcome = :outcome
+WHERE org = :org AND tenant = :tenant AND at = :at AND record_id = :record_id
 """
 
 FORGET_NAMES = "UPDATE audit_record SET about = '{}' WHERE org = :org AND namespace = :namespace AND about <> '{}'"
@@ -97,6 +110,29 @@ class Filter:
     reader: Caller
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is recorded that no audited operation did.
+
+    Attributes:
+        tenant: the org that it concerns.
+        op: the operation that it belongs to.
+        namespace: where; `-` for what belongs to none.
+        principal: a token's id, `local`, or `-` for nobody that is known.
+        agent: the agent that was named; `-` for none.
+        about: names and ids.
+        outcome: numbers and yes or no.
+    """
+
+    tenant: str
+    op: str
+    namespace: str = NONE
+    principal: str = NONE
+    agent: str = NONE
+    about: Mapping[str, str] = field(default_factory=lambda: MappingProxyType(dict[str, str]()))
+    outcome: Mapping[str, int | bool] = field(default_factory=lambda: MappingProxyType(dict[str, int | bool]()))
+
+
 BEFORE_ALL = (AT_MAX, AT_MAX)
 """Above the newest record."""
 
@@ -106,18 +142,54 @@ def keep(ctx: Context, op: AnyOp, transport: Transport, request: Request, answer
     audited = op.audited
     if audited is None:
         return
-    ctx.tx.send(
-        KEEP,
+    entry = Entry(
         tenant=audited.tenant(ctx, request, answer) if audited.tenant is not None else request.org,
-        at=ctx.now_us,
-        record_id=ctx.tx.stamp(),
         op=op.name,
         namespace=_namespace(op, audited, request),
         principal=ctx.caller.principal,
         agent=identity.doer(ctx.caller, transport, request),
-        about=json.dumps({name: _name(name, request, answer) for name in audited.about}),
-        outcome=json.dumps({name: _number(getattr(answer, name)) for name in audited.outcome}),
+        about={name: _name(name, request, answer) for name in audited.about},
+        outcome={name: _number(getattr(answer, name)) for name in audited.outcome},
     )
+    record(ctx.tx, entry, ctx.now_us)
+
+
+def record(tx: Transaction, entry: Entry, at_us: int) -> None:
+    """Record something in the transaction that does it."""
+    tx.send(
+        KEEP,
+        tenant=entry.tenant,
+        at=at_us,
+        record_id=tx.stamp(),
+        op=entry.op,
+        namespace=entry.namespace,
+        principal=entry.principal,
+        agent=entry.agent,
+        about=json.dumps({name: value[:ABOUT_LENGTH_MAX] for name, value in entry.about.items()}),
+        outcome=json.dumps(dict(entry.outcome)),
+    )
+
+
+def count_up(tx: Transaction, entry: Entry, at_us: int, within_us: int) -> None:
+    """Record something that happens over and over: numbers are added to a record of the same that is not so old yet.
+
+    So what anybody may cause as often as they like takes little room. Yes and no stand as they are.
+    """
+    tx.lock("audit", entry.tenant, entry.op)
+    rows = tx.rows(LATELY, tenant=entry.tenant, op=entry.op, since=at_us - within_us, most=LATELY_MAX)
+    for row in rows:
+        earlier = _record(row)
+        same = (earlier.namespace, earlier.principal, earlier.about) == (entry.namespace, entry.principal, entry.about)
+        if same and earlier.outcome.keys() == entry.outcome.keys():
+            sums = {name: _sum(earlier.outcome[name], value) for name, value in entry.outcome.items()}
+            place = {"at": earlier.at, "record_id": earlier.record_id}
+            tx.run(COUNT_UP, tenant=entry.tenant, outcome=json.dumps(sums), **place)
+            return
+    record(tx, entry, at_us)
+
+
+def _sum(earlier: int, now: int) -> int:
+    return now if isinstance(now, bool) else earlier + now
 
 
 def listed(tx: Transaction, where: Filter, before: tuple[int, int], most: int) -> Sequence[Record]:
@@ -167,7 +239,7 @@ def _namespace(op: AnyOp, audited: Audited, request: Request) -> str:
 def _name(name: str, request: Request, answer: Answer) -> str:
     """A field of the answer, which knows what was meant, or else of the request."""
     value = getattr(answer, name) if name in type(answer).model_fields else getattr(request, name)
-    return str(value)[:ABOUT_LENGTH_MAX]
+    return str(value)
 
 
 def _number(value: object) -> int:

@@ -119,6 +119,8 @@ class Limits:
         tombstone_days: how long a deleted memory can be restored.
         git_schemes: the kinds of address that code.index fetches from.
         closed_folders: folders of the server that no operation reads files from, nor from anything in them.
+        code_folders: the folders of the server that a token may have indexed.
+        git_private_hosts: hosts and networks inside the server's own network that a token may have code fetched from.
     """
 
     fanout_namespaces_max: int
@@ -126,6 +128,8 @@ class Limits:
     tombstone_days: int
     git_schemes: tuple[str, ...]
     closed_folders: tuple[Path, ...] = ()
+    code_folders: tuple[Path, ...] = ()
+    git_private_hosts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

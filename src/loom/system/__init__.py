@@ -10,8 +10,9 @@ from loom.planes.cargo import AnyCargo
 from loom.storage.interface import SYSTEM_ORG
 from loom.system import about, audit, namespaces, overview, sign_in, tokens, transfer
 from loom.system.namespaces import Purge
+from loom.system.sign_in import Witness
 
-LATE = tokens.LATE
+LATE = {**tokens.LATE, **sign_in.LATE}
 
 
 def operations(purges: Sequence[Purge] = (), cargos: Sequence[AnyCargo] = ()) -> tuple[AnyOp, ...]:
@@ -58,4 +59,4 @@ def note_use(later: Later, token_id: str, at_us: int) -> None:
     later(tokens.USED, SYSTEM_ORG, {"token_id": token_id, "at": at_us})
 
 
-__all__ = ["LATE", "OPS", "SWEEPS", "note_use", "operations", "registry"]
+__all__ = ["LATE", "OPS", "SWEEPS", "Witness", "note_use", "operations", "registry"]

@@ -72,10 +72,12 @@ class MintRequest(ServerRequest):
             "With own_user each call names its user_id, unless pins fix it."
         ),
     ] = None
-    expires_at: Annotated[Instant | None, Field(description="When it ends; null for never.")] = None
+    expires_at: Annotated[
+        Instant | None, Field(description="When it ends; null for never, or with this caller's token if that ends.")
+    ] = None
     ttl_days: Annotated[
         Annotated[int, Field(ge=1, le=TTL_DAYS_MAX)] | None,
-        Field(description="In how many days it ends, in place of expires_at; null for never."),
+        Field(description="In how many days it ends, in place of expires_at; null as there."),
     ] = None
 
 
@@ -131,7 +133,7 @@ def mint(ctx: Context, request: MintRequest) -> MintAnswer:
     wanted = _wanted(ctx.caller, request)
     if not covers(ctx.caller, wanted):
         raise Denied("role, pins, namespaces, read_scope: a token cannot reach further than the one that mints it")
-    text, token = tokens.mint(ctx.tx, wanted, request.name, ctx.now_us, _expiry(request, ctx.now_us))
+    text, token = tokens.mint(ctx.tx, wanted, request.name, ctx.now_us, _ending(ctx, request))
     return MintAnswer(token=text, **dict(view(token)))
 
 
@@ -195,6 +197,24 @@ def _wanted(minter: Caller, request: MintRequest) -> Caller:
         minter.namespaces if names is None else frozenset(names),
         minter.read_scope if request.read_scope is None else ReadScope[request.read_scope.upper()],
     )
+
+
+def _ending(ctx: Context, request: MintRequest) -> int | None:
+    """When the token ends: as asked for, else when its minter does.
+
+    Raises:
+        Denied: its minter ends before.
+    """
+    asked = _expiry(request, ctx.now_us)
+    minter = None if ctx.caller.tokenless else tokens.find(ctx.tx, ctx.caller.principal)
+    latest = None if minter is None else minter.expires_at
+    if asked is None or latest is None:
+        return latest if asked is None else asked
+    if asked > latest:
+        raise Denied(
+            "expires_at, ttl_days: a token cannot outlive the one that mints it; leave both out to end with it"
+        )
+    return asked
 
 
 def _expiry(request: MintRequest, now_us: int) -> int | None:

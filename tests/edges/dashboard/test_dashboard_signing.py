@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from dashboard_kit import Browser, call, mint
 
-from loom import compose, config
+from loom import compose, config, system
 from loom.access import sessions
 from loom.access.caller import LOCAL
 from loom.access.sessions import Sessions
@@ -38,7 +38,7 @@ def test_without_tokens_nobody_signs_in(browser: Browser) -> None:
 
 
 def test_a_token_opens_a_session(app: compose.App) -> None:
-    token, _ = mint(app)
+    token, token_id = mint(app)
     browser = Browser(app)
     answer = browser.get("/memories", ns="a b")
     assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in?next=%2Fmemories%3Fns%3Da%2Bb")
@@ -55,6 +55,15 @@ def test_a_token_opens_a_session(app: compose.App) -> None:
     assert name.partition("=")[2] not in before.values()
     assert token not in str(answer.headers)
     assert "Sign out" in browser.page("/")
+    app.dispatcher.later.flush(SYSTEM_ORG)
+    records = call(app, "audit.list", op="dashboard.sign_in")["records"]
+    assert sorted((one["principal"], one["outcome"]["signed_in"]) for one in records) == [
+        ("-", False),
+        (token_id, True),
+    ]
+    page = browser.page("/access").split('id="audit"')[1]
+    assert "dashboard.sign_in" in page
+    assert token[:-1] not in page
 
 
 @pytest.mark.parametrize("wanted", ["//evil.example", "https://evil.example", "/\\evil.example", "evil", "/a\nb"])
@@ -106,7 +115,8 @@ def test_a_link_and_a_session_end_by_themselves(app: compose.App) -> None:
     later = {"us": 0}
     clock = lambda: now // timedelta(microseconds=1) + later["us"]  # noqa: E731
     authenticator = Authenticator(app.database, clock, loopback=True, note_use=unnoticed)
-    kept = Sessions(app.database, authenticator, clock)
+    witness = system.Witness(app.dispatcher.later, "dev", clock)
+    kept = Sessions(app.database, authenticator, clock, witness)
     cookie = kept.with_token(token)
     assert kept.of(cookie).caller.role.word == "admin"
     with app.database.transaction(SYSTEM_ORG, write=True) as tx:

@@ -43,6 +43,13 @@ def test_addresses_that_are_fetched(address: str, scheme: str) -> None:
         "ssh://-oProxyCommand=touch/acme/app",
         "ssh://-a@git.example.com/acme/app",
         "https://-host/acme/app",
+        "https://2130706433/acme/app",
+        "https://127.1/acme/app",
+        "https://0x7f.0.0.1/acme/app",
+        "https://0177.0.0.1/acme/app",
+        "https://git.example.com./acme/app",
+        "https://[::1/acme/app",
+        "git@127.1:acme/app",
         "https:///acme/app",
         "https://git.example.com/",
         "https://git.example.com/a b",
@@ -126,9 +133,9 @@ def test_a_fetch_is_bounded_in_size(tmp_path: Path, yard: Yard) -> None:
 def test_a_fetch_is_bounded_in_time(yard: Yard) -> None:
     hanging = {**yard.environment, "GIT_SSH_COMMAND": "sh -c 'sleep 60'"}
     fetches = Fetches(replace(yard, environment=hanging, fetch_timeout_s=0.5))
-    assert not fetches.step("k", "ssh://git@localhost/a/b", "", 0.1)
+    assert not fetches.step("k", "ssh://git@localhost/a/b", "", 0.1, trusted=True)
     with pytest.raises(SourceFailed, match="took over"):
-        fetches.step("k", "ssh://git@localhost/a/b", "", 20.0)
+        fetches.step("k", "ssh://git@localhost/a/b", "", 20.0, trusted=True)
 
 
 def test_a_fetch_that_was_cut_short_is_begun_again(tmp_path: Path, yard: Yard) -> None:

@@ -71,6 +71,7 @@ def test_no_page_of_a_scan_sorts_or_walks_what_lies_before_it(core: Core, order:
         statuses=("live",),
         order=order,
         test=None,
+        now_us=core.clock(),
     )
     with core.database.transaction(ORG, write=False) as tx:
         place = {"after_key": "a", "after_number": 1}

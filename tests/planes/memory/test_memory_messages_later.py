@@ -4,6 +4,8 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, cast
 
 import pytest
 from memory_kit import of_session, of_user, refused, sweep
@@ -13,6 +15,7 @@ from fakes import AGENT, ORG, Core
 from loom import system
 from loom.access.caller import LOCAL
 from loom.errors import Conflict
+from loom.jobs.handlers import Bench
 from loom.planes import memory
 from loom.planes.memory import extractions
 from writer_kit import Received, Reply, ScriptedEndpoint, always, completion, refuses, scripted, writer_at
@@ -65,14 +68,35 @@ def subjects(core: Core) -> list[str]:
         ]
 
 
+def not_read(bench: Bench, subject: str) -> None:
+    """Run the job, which fails as other jobs do."""
+    with pytest.raises(extractions.NotRead, match="1 calls' messages were not read"):
+        extractions.extract(bench, ORG, [subject])
+
+
+def audited(core: Core) -> list[dict[str, Any]]:
+    """What the audit has of messages, the newest first."""
+    registry = system.registry(memory.OPS)
+    whole = replace(core, dispatcher=replace(core.dispatcher, registry=registry))
+    return whole.call("audit.list", op="memory.set_from_messages")["records"]
+
+
+def run_at(core: Core) -> datetime:
+    """When the only job is due."""
+    with core.database.transaction(ORG, write=False) as tx:
+        (job,) = tx.rows("SELECT run_at FROM job WHERE org = :org")
+    return datetime.fromtimestamp(cast("int", job["run_at"]) / 1_000_000, UTC)
+
+
 def test_a_job_waits_for_a_model_that_fails_and_tells_no_text(
     core: Core, endpoint: ScriptedEndpoint, caplog: pytest.LogCaptureFixture
 ) -> None:
     set_from(core, deferred=True)
     (subject,) = subjects(core)
     endpoint.script += [refuses(401, message="Berlin"), completion("Berlin"), completion("Berlin")]
-    extractions.extract(core.bench, ORG, [subject])
-    extractions.extract(replace(core.bench, writer=None), ORG, [subject])
+    not_read(core.bench, subject)
+    not_read(replace(core.bench, writer=None), subject)
+    not_read(core.bench, subject)
     assert waiting_rows(core) == 1
     assert "waits" not in caplog.text
     assert "Berlin" not in caplog.text
@@ -144,7 +168,102 @@ def test_messages_that_nobody_reads_are_forgotten_in_a_week(core: Core) -> None:
     core.clock.step(days=2)
     sweep(core)
     assert waiting_rows(core) == 0
+    (record,) = audited(core)
+    assert record["outcome"] == {"messages_forgotten": 2, "tries": 0}
     core.drain()
+
+
+def test_messages_without_a_usable_answer_are_given_up(
+    core: Core, endpoint: ScriptedEndpoint, caplog: pytest.LogCaptureFixture
+) -> None:
+    endpoint.say = always(completion("Berlin"))
+    caller = of_user("u1")
+    core.call("memory.set_from_messages", caller=caller, deferred=True, **ASKED)
+    (subject,) = subjects(core)
+    waits: list[datetime] = []
+    for _ in range(extractions.FAILURES_MAX - 1):
+        not_read(core.bench, subject)
+        waits.append(run_at(core))
+    assert waits == sorted(set(waits))
+    assert waiting_rows(core) == 1
+    not_read(core.bench, subject)
+    assert waiting_rows(core) == 0
+    assert f"are forgotten unread after {extractions.FAILURES_MAX} tries" in caplog.text
+    assert "Berlin" not in caplog.text
+    (record,) = audited(core)
+    assert (record["namespace"], record["principal"], record["agent"]) == ("local", caller.principal, AGENT)
+    assert (record["about"], record["outcome"]) == ({}, {"messages_forgotten": 2, "tries": 5})
+    extractions.extract(core.bench, ORG, [subject])
+    assert len(audited(core)) == 1
+
+
+def test_a_model_that_is_away_costs_no_messages_for_days(core: Core, endpoint: ScriptedEndpoint) -> None:
+    set_from(core, deferred=True)
+    (subject,) = subjects(core)
+    begun = core.clock.now
+    for _ in range(extractions.TRIES_MAX - 1):
+        endpoint.say = always(refuses(401))
+        not_read(core.bench, subject)
+        not_read(replace(core.bench, writer=None), subject)  # no try at all
+        core.clock.now = max(core.clock.now, run_at(core))
+    assert (core.clock.now - begun).days >= 2
+    assert waiting_rows(core) == 1
+    not_read(core.bench, subject)
+    assert waiting_rows(core) == 0
+    assert audited(core)[0]["outcome"]["tries"] == extractions.TRIES_MAX
+
+
+def test_messages_that_bring_every_worker_down_are_given_up(core: Core, endpoint: ScriptedEndpoint) -> None:
+    set_from(core, deferred=True)
+    (subject,) = subjects(core)
+    for _ in range(extractions.TRIES_MAX):
+        assert extractions._taken(core.bench, ORG, int(subject)) is not None
+        core.clock.step(seconds=421)
+    not_read(core.bench, subject)
+    assert (waiting_rows(core), endpoint.received) == (0, [])
+
+
+def test_of_several_calls_one_that_fails_stops_no_other(core: Core, endpoint: ScriptedEndpoint) -> None:
+    for _ in range(3):
+        set_from(core, deferred=True)
+    endpoint.script += [claims(BERLIN), refuses(401), claims(BERLIN)]
+    with pytest.raises(extractions.NotRead):
+        extractions.extract(core.bench, ORG, subjects(core))
+    assert waiting_rows(core) == 1
+
+
+def test_what_is_taken_away_while_a_job_reads_is_read_again(core: Core, endpoint: ScriptedEndpoint) -> None:
+    core.call("memory.set", memory_key="home", value="The user lives in Rome.")
+    set_from(core, deferred=True)
+
+    def say(got: Received) -> Reply:
+        told = [one["value"] for one in got.data["known"]]
+        if told:
+            core.call("memory.redact", memory_key="home")
+        return claims(claim("echo", f"Told was {told}."))
+
+    endpoint.say = say
+    core.drain()
+    assert len(endpoint.received) == 2
+    assert core.call("memory.get", memory_key="echo")["value"] == "Told was []."
+    assert waiting_rows(core) == 0
+
+
+def test_what_is_taken_away_each_time_is_not_written(core: Core, endpoint: ScriptedEndpoint) -> None:
+    """After some tries the claims that may repeat it are left, and the others are kept."""
+    core.call("memory.set", memory_key="home", value="The user lives in Rome.")
+    set_from(core, deferred=True)
+
+    def say(_got: Received) -> Reply:
+        core.call("memory.redact", memory_key="home")
+        core.call("memory.set", memory_key="home", value="The user lives in Rome.")
+        return claims(claim("echo", "The user lives in Rome."))
+
+    endpoint.say = say
+    core.drain()
+    assert len(endpoint.received) == extractions.RETOLD_MAX + 1
+    assert not core.call("memory.get", memory_key="echo")["found"]
+    assert waiting_rows(core) == 0
 
 
 def test_waiting_calls_are_bounded_for_each_caller(core: Core) -> None:

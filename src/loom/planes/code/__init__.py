@@ -7,9 +7,10 @@ belong to its namespace and to no user.
 """
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from loom.jobs.handlers import Bench, Handler, LateHandler
-from loom.ops.spec import AnyOp
+from loom.ops.spec import AnyOp, Limits
 from loom.planes.code import embeds, git
 from loom.planes.code.cargo import CARGO
 from loom.planes.code.documents import NO_LIBRARY, Library
@@ -32,6 +33,17 @@ def ops(library: Library) -> tuple[AnyOp, ...]:
 
 
 OPS = ops(NO_LIBRARY)
+
+
+def yard_of(folder: Path, environment: Mapping[str, str], limits: Limits) -> Yard:
+    """What jobs are given by an install that keeps fetched repositories in `folder`, and obeys these limits."""
+    return Yard(
+        folder,
+        environment,
+        closed=(*SYSTEM_FOLDERS, *limits.closed_folders),
+        folders=limits.code_folders,
+        private_hosts=limits.git_private_hosts,
+    )
 
 
 def jobs(yard: Yard, library: Library = NO_LIBRARY) -> Mapping[str, Handler]:
@@ -68,4 +80,5 @@ __all__ = [
     "jobs",
     "ops",
     "purge_namespace",
+    "yard_of",
 ]

@@ -220,7 +220,7 @@ def take(ctx: Context, made: Ready) -> bool:
         return False
     ctx.tx.outstrip(max(stamps))
     if later:
-        put_repository(ctx.tx, line)
+        put_repository(ctx.tx, line, trusted=ctx.caller.tokenless)
     for one in new:
         symbols.put(ctx.tx, line.namespace, one.made, one.ids)
     if line.vectors and line.state == store.READY:
@@ -276,8 +276,8 @@ def missing(tx: Transaction, made: Ready) -> Sequence[Whole]:
     return new
 
 
-def put_repository(tx: Transaction, line: RepositoryLine) -> None:
-    """Keep the repository; an index that was under way begins anew."""
+def put_repository(tx: Transaction, line: RepositoryLine, *, trusted: bool) -> None:
+    """Keep the repository; an index that was under way begins anew, as if the importing caller had asked for it."""
     unfinished = line.state in (store.WAITING, store.INDEXING)
     store.put(tx, Repository(
         namespace=line.namespace,
@@ -297,6 +297,7 @@ def put_repository(tx: Transaction, line: RepositoryLine) -> None:
         problem=line.problem,
         requested_at=line.requested_at,
         finished_at=line.finished_at,
+        trusted=trusted,
     ))  # fmt: skip
     namespaces.touch(tx, line.namespace, line.generation, "code")
     if namespaces.binding(tx, line.namespace) is None and line.name:

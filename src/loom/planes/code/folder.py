@@ -25,6 +25,9 @@ _STEPS: Final = frozenset({"", ".", ".."})
 
 _NO_FOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
 _NON_BLOCK: Final = getattr(os, "O_NONBLOCK", 0)
+_PATH_ONLY: Final = getattr(os, "O_PATH", 0)
+"""Opens a folder to go on from it, where it need not be readable."""
+
 _BENEATH: Final = os.open in os.supports_dir_fd and bool(_NO_FOLLOW)
 
 
@@ -49,8 +52,8 @@ class Folder:
 
     def listed(self) -> Listing:
         """Every file that is not ignored. Counts, depth, bytes and time are bounded."""
-        if not self._root.is_dir():
-            raise SourceFailed("the folder is not there any more, or cannot be read")
+        if not self._root.is_dir() or self._root.resolve() != self._root:
+            raise SourceFailed("the folder is not there any more, cannot be read, or has become a link")
         until_s = time.monotonic() + SCAN_TIMEOUT_S
         skipped: Counter[str] = Counter()
         entries: list[Entry] = []
@@ -173,7 +176,7 @@ class Folder:
                 raise OSError(path)
             return os.open(whole, os.O_RDONLY | getattr(os, "O_BINARY", 0))
         *folders, name = path.split("/")
-        at = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY)
+        at = self._top()
         try:
             for folder in folders:
                 inner = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | _NO_FOLLOW, dir_fd=at)
@@ -182,6 +185,19 @@ class Folder:
             return os.open(name, os.O_RDONLY | _NO_FOLLOW | _NON_BLOCK, dir_fd=at)
         finally:
             os.close(at)
+
+    def _top(self) -> int:
+        """The root, opened without following a link that may have taken a folder's place since it was resolved."""
+        if not _PATH_ONLY:
+            return os.open(self._root, os.O_RDONLY | os.O_DIRECTORY)
+        at = os.open(self._root.anchor, _PATH_ONLY | os.O_DIRECTORY)
+        for folder in self._root.parts[1:]:
+            try:
+                inner = os.open(folder, _PATH_ONLY | os.O_DIRECTORY | _NO_FOLLOW, dir_fd=at)
+            finally:
+                os.close(at)
+            at = inner
+        return at
 
 
 def _spec(at: str, content: bytes) -> _Spec:

@@ -19,8 +19,9 @@ from threading import Lock
 from typing import Final
 from urllib.parse import unquote
 
-from loom.planes.code import files
-from loom.planes.code.sources import Entry, Listing, SourceFailed, Yard
+from loom.planes.code import files, hosts
+from loom.planes.code.hosts import Care
+from loom.planes.code.sources import SSH, Entry, Listing, SourceFailed, Yard
 
 ADDRESS_CHARACTERS_MAX: Final = 1_024
 SCHEMES: Final = ("https", "ssh", "file")
@@ -40,9 +41,10 @@ SAFE: Final = (
     "-c", "core.askPass=",
     "-c", "credential.helper=",
     "-c", "credential.interactive=false",
-    "-c", "core.sshCommand=ssh -oBatchMode=yes -oConnectTimeout=20",
+    "-c", f"core.sshCommand={SSH}",
     "-c", "protocol.ext.allow=never",
     "-c", "submodule.recurse=false",
+    "-c", "transfer.bundleURI=false",
     "-c", "gc.auto=0",
     "-c", "maintenance.auto=false",
     "-c", "safe.directory=*",
@@ -52,6 +54,9 @@ SAFE: Final = (
 FETCH: Final = (
     "fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--force", "--no-write-fetch-head"
 )  # fmt: skip
+
+
+NOT_FETCHED: Final = "git could not fetch it: check the address, the branch, and that this server may read it"
 
 
 class BadAddress(ValueError):
@@ -85,15 +90,21 @@ def checked(address: str, schemes: Sequence[str]) -> str:
         if host:
             raise BadAddress("a file address names no host: file:///path")
         return scheme
+    _check_host(host, scheme)
+    return scheme
+
+
+def _check_host(host: str, scheme: str) -> None:
     held = _HOST.match(host)
     if held is None:
         raise BadAddress("names no host")
+    if not hosts.is_plain(held[2].strip("[]")):
+        raise BadAddress("spells its host in an unusual way; send its name, or its address in full")
     user = held[1] or ""
     if ":" in user or (scheme == "https" and user):
         raise BadAddress("holds a user or a password, which would be kept; use ssh, or index a clone as a folder")
     if user.startswith("-"):
         raise BadAddress("is not a git address")
-    return scheme
 
 
 def local_path(address: str) -> Path | None:
@@ -137,15 +148,24 @@ class Fetches:
         """Where the repository of this key is kept."""
         return self._yard.folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.git"
 
-    def step(self, key: str, address: str, revision: str, wait_s: float) -> bool:
+    def step(self, key: str, address: str, revision: str, wait_s: float, *, trusted: bool = False) -> bool:
         """Begin or go on with a fetch, for `wait_s` at most; whether it is done.
 
+        `trusted` is what nobody asked for through a token: it may come from any host.
+
         Raises:
-            SourceFailed: it failed, took too long or brought too much.
+            SourceFailed: it may not be fetched, failed, took too long or brought too much.
         """
         with self._mutex:
-            fetch = self._running.get(key) or self._begun(key, address, revision)
-            self._running[key] = fetch
+            fetch = self._running.get(key)
+        if fetch is None:
+            yard = self._yard
+            care = hosts.NO_CARE
+            if not trusted:  # a name is looked up, which takes its time
+                care = hosts.cared_for(address, yard.private_hosts, yard.resolve, yard.environment)
+            with self._mutex:
+                fetch = self._running.get(key) or self._begun(key, address, revision, care)
+                self._running[key] = fetch
         until_s = time.monotonic() + wait_s
         while True:
             try:
@@ -161,9 +181,7 @@ class Fetches:
             with self._mutex:
                 self._running.pop(key, None)
             if code != 0:
-                raise SourceFailed(
-                    "git could not fetch it: check the address, the branch, and that this server may read it"
-                )
+                raise SourceFailed(NOT_FETCHED if trusted else f"{NOT_FETCHED}; a redirect is not followed")
             if _bytes_in(self.place(key)) > self._yard.fetch_bytes_max:
                 raise self._stopped(key, f"is over {self._yard.fetch_bytes_max >> 20} MiB")
             return True
@@ -172,7 +190,7 @@ class Fetches:
         """Stop the fetch of this key, if there is one, and remove what it brought."""
         self._stopped(key, "is no longer wanted")
 
-    def _begun(self, key: str, address: str, revision: str) -> Fetch:
+    def _begun(self, key: str, address: str, revision: str, care: Care) -> Fetch:
         place = self.place(key)
         if not (place / "HEAD").exists():
             place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -181,8 +199,8 @@ class Fetches:
         for lock in place.rglob("*.lock"):  # left by a fetch that a crash cut short
             lock.unlink(missing_ok=True)
         process = subprocess.Popen(  # noqa: S603  # a fixed program, a checked address after `--`
-            _command(place, (*FETCH, "--", address, f"+{revision or 'HEAD'}:{HEAD}")),
-            env=dict(self._yard.environment),
+            _command(place, (*care.words, *FETCH, "--", address, f"+{revision or 'HEAD'}:{HEAD}")),
+            env={**self._yard.environment, **care.environment},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -16,7 +16,7 @@ from typing import Final
 from loom.access import namespaces
 from loom.jobs import outbox
 from loom.jobs.handlers import Bench
-from loom.planes.code import embeds, files, git, store, symbols, texts
+from loom.planes.code import embeds, files, git, store, symbols, texts, within
 from loom.planes.code.documents import NO_LIBRARY, Library
 from loom.planes.code.extract import Extracted, extracted
 from loom.planes.code.files import Text
@@ -82,15 +82,26 @@ class Indexer:
     def _source(self, org: str, repository: Repository) -> Source | None:
         """The repository's files; None while they are still fetched."""
         local = git.local_path(repository.source) if repository.source_kind == GIT else Path(repository.source)
-        if local is not None and self.yard.is_closed(local.resolve()):
-            raise SourceFailed(CLOSED)
+        if local is not None:
+            self._check_local(repository, local)
         if repository.source_kind != GIT:
             return Folder(Path(repository.source), self.yard)
         key = f"{org}/{repository.repository_id}"
-        waiting = repository.state == WAITING
-        if waiting and not self.fetches.step(key, repository.source, repository.revision, FETCH_SLICE_S):
-            return None
+        if repository.state == WAITING:
+            asked = (key, repository.source, repository.revision)
+            if not self.fetches.step(*asked, FETCH_SLICE_S, trusted=repository.trusted):
+                return None
         return Fetched(self.fetches.place(key), self.yard)
+
+    def _check_local(self, repository: Repository, local: Path) -> None:
+        """SourceFailed for a folder that is not read, or not for a token."""
+        why = "" if repository.trusted else within.refusal(local, self.yard.folders)
+        if why:
+            raise SourceFailed(why)
+        if self.yard.is_closed(local.resolve()):
+            raise SourceFailed(CLOSED)
+        if repository.source_kind == GIT and not repository.trusted and repository.state == WAITING:
+            within.check_repository(local, self.yard.folders)
 
     def _plan(self, bench: Bench, org: str, repository: Repository, source: Source) -> None:
         listing = source.listed()

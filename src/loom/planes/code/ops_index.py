@@ -8,12 +8,12 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from loom.access import namespaces
-from loom.access.caller import Caller, Role
+from loom.access.caller import Role
 from loom.errors import Conflict, Denied, Rejected
 from loom.jobs import outbox
 from loom.ops.fields import Instant, instant, instant_or_none
 from loom.ops.spec import Answer, Audited, Context, Kind, Limits, Op, OpenRequest, Prepare, prepared_as
-from loom.planes.code import git, store, symbols
+from loom.planes.code import git, hosts, store, symbols, within
 from loom.planes.code.documents import Library
 from loom.planes.code.fields import Shown, plain
 from loom.planes.code.indexing import INDEX
@@ -42,8 +42,9 @@ class IndexRequest(OpenRequest):
         Annotated[str, Field(max_length=SOURCE_CHARACTERS_MAX)],
         AfterValidator(plain),
         Field(
-            description="A folder on the server, as an absolute path (admins and the single user only), or a git "
-            "address (https, ssh, file). Empty to index the namespace's repository again."
+            description="A folder on the server, as an absolute path (the single user, and admins in folders that "
+            "the setting code_folders opens), or a git address (https, ssh, file). Empty to index the namespace's "
+            "repository again."
         ),
     ] = ""
     revision: Annotated[
@@ -113,38 +114,61 @@ class DeleteAnswer(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A source that may be indexed; empty for the one that the namespace has."""
+    """A source that may be indexed.
+
+    Attributes:
+        source: the folder or address; of a namespace that is indexed again, its own.
+        kind: folder or git.
+        name: what the repository is called.
+        again: whether it is the one that the namespace has.
+    """
 
     source: str
     kind: str
     name: str
+    again: bool = False
 
 
 def checked(prepare: Prepare, request: IndexRequest) -> Checked:
     """Look at the source before anything is written."""
     source = request.source.strip()
-    if not source:
-        return Checked("", "", "")
-    if git.is_address(source):
-        try:
-            scheme = git.checked(source, prepare.limits.git_schemes)
-        except git.BadAddress as error:
-            raise Rejected(f"source: {error}", field="source") from None
-        local = git.local_path(source)
-        if scheme == "file" or local is not None:
-            _check_local(prepare.caller)
-        if local is not None:
-            _check_open(local, prepare.limits)
-        return Checked(source, GIT, namespaces.repository_key(source))
-    _check_local(prepare.caller)
-    found = _folder(source, request.revision)
-    _check_open(Path(found.source), prepare.limits)
-    return found
+    if source:
+        return _checked(prepare, source, request.revision)
+    with prepare.read(request.org) as tx:
+        held = store.of_namespace(tx, request.namespace)
+    if held is None:
+        raise Rejected("source: the namespace holds no repository yet; name one", field="source")
+    local = Path(held.source) if held.source_kind == FOLDER else git.local_path(held.source)
+    if local is not None:
+        _check_local(prepare, local)
+    return Checked(held.source, held.source_kind, held.name, again=True)
 
 
-def _check_local(caller: Caller) -> None:
+def _checked(prepare: Prepare, source: str, revision: str) -> Checked:
+    if not git.is_address(source):
+        return _folder(prepare, source, revision)
+    limits = prepare.limits
+    try:
+        git.checked(source, limits.git_schemes)
+    except git.BadAddress as error:
+        raise Rejected(f"source: {error}", field="source") from None
+    local = git.local_path(source)
+    if local is not None:
+        _check_local(prepare, local)
+        _check_open(local, limits)
+    elif not prepare.caller.tokenless and hosts.refused(source, limits.git_private_hosts):
+        raise Denied(f"source: {hosts.INSIDE}", field="source")
+    return Checked(source, GIT, namespaces.repository_key(source))
+
+
+def _check_local(prepare: Prepare, folder: Path) -> None:
+    """Denied to a token, unless an admin's names a folder that the settings open; the job looks again."""
+    caller = prepare.caller
     if caller.role < Role.ADMIN:
         raise Denied("source: a folder of the server is indexed by admins only; send a git address", field="source")
+    why = "" if caller.tokenless else within.refusal(folder, prepare.limits.code_folders)
+    if why:
+        raise Denied(f"source: {why}; or send a git address", field="source")
 
 
 def _check_open(folder: Path, limits: Limits) -> None:
@@ -157,7 +181,8 @@ def _check_open(folder: Path, limits: Limits) -> None:
         raise Rejected(f"source: {CLOSED}", field="source")
 
 
-def _folder(source: str, revision: str) -> Checked:
+def _folder(prepare: Prepare, source: str, revision: str) -> Checked:
+    _check_local(prepare, Path(source))
     if revision:
         raise Rejected("revision: a folder is indexed as it is; leave it out, or send a git address", field="revision")
     path = Path(source)
@@ -172,6 +197,7 @@ def _folder(source: str, revision: str) -> Checked:
         raise Rejected("source: there is no such folder on the server", field="source")
     if path == Path(path.anchor):
         raise Rejected("source: is the whole disk; name a folder in it", field="source")
+    _check_open(path, prepare.limits)
     name = namespaces.repository_key(_origin(path)) or namespaces.repository_key(path.name)
     return Checked(str(path), FOLDER, name)
 
@@ -195,14 +221,10 @@ def index(ctx: Context, request: IndexRequest) -> StatusAnswer:
     namespaces.enter(tx, namespace)
     tx.lock("code", namespace)
     held = store.of_namespace(tx, namespace)
-    if not asked.source:
-        if held is None:
-            raise Rejected("source: the namespace holds no repository yet; name one", field="source")
-        if held.source_kind == FOLDER or git.local_path(held.source) is not None:
-            _check_local(ctx.caller)
-        asked = Checked(held.source, held.source_kind, held.name)
+    if asked.again and (held is None or held.source != asked.source):
+        raise Conflict("source: the namespace's repository was changed meanwhile; try again", field="source")
     _check_namespace(tx, namespace, asked, held)
-    revision = request.revision or (held.revision if held is not None and not request.source.strip() else "")
+    revision = request.revision or (held.revision if held is not None and asked.again else "")
     usual = held is None or held.vectors
     stamp = tx.stamp()
     tx.run(
@@ -215,6 +237,7 @@ def index(ctx: Context, request: IndexRequest) -> StatusAnswer:
         name=asked.name,
         vectors=int(usual if request.vectors is None else request.vectors),
         now=ctx.now_us,
+        trusted=int(ctx.caller.tokenless),
     )
     bound = namespaces.binding(tx, namespace)
     namespaces.touch(tx, namespace, stamp, "code")

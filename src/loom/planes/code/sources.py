@@ -1,15 +1,19 @@
 """Where a repository's files come from, as indexing sees it."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+
+from loom.planes.code.names import looked_up
 
 FOLDER, GIT = "folder", "git"
 
 SYSTEM_FOLDERS = (Path("/proc"), Path("/sys"), Path("/dev"))
 """What the machine shows of itself, other processes' secrets among it."""
 
+SSH = "ssh -oBatchMode=yes -oConnectTimeout=20"
+"""How `git` calls ssh: nobody answers its questions."""
 
 CLOSED = "the folder is of Loom's own store or of the system itself, and is never read"
 
@@ -67,6 +71,9 @@ class Yard:
         bytes_max: how many bytes they may have.
         names_max: how many names a folder may hold, ignored ones and folders included.
         closed: folders that are never read, nor is anything in them: the store of every org, and what is no file.
+        folders: of what a token asked for, the folders that are read, and nothing outside of them.
+        private_hosts: hosts and networks inside the server's own network that a token may have something fetched from.
+        resolve: the addresses of a name, for a port; OSError when there are none.
     """
 
     folder: Path
@@ -77,6 +84,9 @@ class Yard:
     bytes_max: int = 512 * 1024 * 1024
     names_max: int = 500_000
     closed: tuple[Path, ...] = SYSTEM_FOLDERS
+    folders: tuple[Path, ...] = ()
+    private_hosts: tuple[str, ...] = ()
+    resolve: Callable[[str, int], Sequence[str]] = looked_up
 
     def is_closed(self, folder: Path) -> bool:
         """Whether a folder, named without links, is one that is never read."""

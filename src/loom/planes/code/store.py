@@ -16,7 +16,7 @@ NAMED_FILES_MAX: Final = 50_000
 
 _REPOSITORY: Final = """
 SELECT namespace, repository_id, source, source_kind, revision, name, commit_id, vectors, state, generation, tries,
-    files_total, files_done, skipped, problem, requested_at, finished_at FROM code_repository
+    files_total, files_done, skipped, problem, requested_at, finished_at, trusted FROM code_repository
 """
 OF_NAMESPACE: Final = _REPOSITORY + "WHERE org = :org AND namespace = :namespace"
 BY_ID: Final = _REPOSITORY + "WHERE org = :org AND repository_id = :repository_id"
@@ -30,24 +30,26 @@ EVERY: Final = _REPOSITORY + "WHERE org = :org ORDER BY repository_id LIMIT :mos
 
 ASK: Final = """
 INSERT INTO code_repository (org, namespace, repository_id, source, source_kind, revision, name, commit_id, vectors,
-    state, generation, tries, files_total, files_done, skipped, problem, requested_at, finished_at)
+    state, generation, tries, files_total, files_done, skipped, problem, requested_at, finished_at, trusted)
 VALUES (:org, :namespace, :stamp, :source, :source_kind, :revision, :name, '', :vectors, 'waiting', :stamp, 0, 0, 0,
-    '{}', '', :now, NULL)
+    '{}', '', :now, NULL, :trusted)
 ON CONFLICT (org, namespace) DO UPDATE SET source = excluded.source, source_kind = excluded.source_kind,
     revision = excluded.revision, name = excluded.name, vectors = excluded.vectors, state = 'waiting',
-    generation = excluded.generation, tries = 0, problem = '', requested_at = excluded.requested_at
+    generation = excluded.generation, tries = 0, problem = '', requested_at = excluded.requested_at,
+    trusted = excluded.trusted
 """
 
 PUT: Final = """
 INSERT INTO code_repository (org, namespace, repository_id, source, source_kind, revision, name, commit_id, vectors,
-    state, generation, tries, files_total, files_done, skipped, problem, requested_at, finished_at)
+    state, generation, tries, files_total, files_done, skipped, problem, requested_at, finished_at, trusted)
 VALUES (:org, :namespace, :repository_id, :source, :source_kind, :revision, :name, :commit_id, :vectors,
-    :state, :generation, :tries, :files_total, :files_done, :skipped, :problem, :requested_at, :finished_at)
+    :state, :generation, :tries, :files_total, :files_done, :skipped, :problem, :requested_at, :finished_at, :trusted)
 ON CONFLICT (org, namespace) DO UPDATE SET source = excluded.source, source_kind = excluded.source_kind,
     revision = excluded.revision, name = excluded.name, commit_id = excluded.commit_id, vectors = excluded.vectors,
     state = excluded.state, generation = excluded.generation, tries = excluded.tries,
     files_total = excluded.files_total, files_done = excluded.files_done, skipped = excluded.skipped,
-    problem = excluded.problem, requested_at = excluded.requested_at, finished_at = excluded.finished_at
+    problem = excluded.problem, requested_at = excluded.requested_at, finished_at = excluded.finished_at,
+    trusted = excluded.trusted
 """
 
 PLANNED: Final = """
@@ -146,6 +148,8 @@ class Repository:
         problem: why it failed.
         requested_at: microseconds UTC.
         finished_at: when the index was last whole or failed; None for never.
+        trusted: whether whoever asked can read the server's own files anyway, as a caller without a token can: then it
+            may be read from anywhere.
     """
 
     namespace: str
@@ -165,6 +169,7 @@ class Repository:
     problem: str
     requested_at: int
     finished_at: int | None
+    trusted: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +237,7 @@ def put(tx: Transaction, repository: Repository) -> None:
         problem=repository.problem,
         requested_at=repository.requested_at,
         finished_at=repository.finished_at,
+        trusted=int(repository.trusted),
     )
 
 
@@ -254,6 +260,7 @@ def _repository(row: Row) -> Repository:
         problem=cast("str", row["problem"]),
         requested_at=cast("int", row["requested_at"]),
         finished_at=cast("int | None", row["finished_at"]),
+        trusted=bool(row["trusted"]),
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from loom.errors import Rejected
-from loom.ledger import derived, store, writes
+from loom.ledger import derived, store, telling, writes
 from loom.ledger import rules as ledger
 from loom.ledger.rules import LIVE, REDACTED, SUPERSEDED, Item, Version
 from loom.ops.spec import Context
@@ -72,6 +72,7 @@ def lines_of(tx: Transaction, item: Item, before: int) -> Iterator[Carried]:
 def slice_of(tx: Transaction, item: Item, before: int) -> tuple[Sequence[Version], bool]:
     """Versions below `before` for one line, the newest first, and whether older ones are left."""
     there = store.history(tx, item.item_id, lines.VERSIONS_MAX + 1, before)
+    there = telling.told(tx, item, there, tx.clock_ns() // 1000)
     taken: list[Version] = []
     room = lines.LINE_CHARACTERS_MAX
     for version in there[: lines.VERSIONS_MAX]:
@@ -158,7 +159,11 @@ def built_elsewhere(ctx: Context, made: Ready) -> Sequence[Version] | None:
     item_id = ledger.item_id_of(line.memory_id) or 0
     if there is not None and there.item_id != item_id:
         return None
-    versions = derived.carried(ctx.tx, place, item_id, made.versions)
+    # What is here already stays as it is; an export of today may tell less of it.
+    wanted = [one.version for one in made.versions]
+    rows = ctx.tx.rows(NUMBERS, item_id=item_id, numbers=wanted) if wanted else ()
+    here = {cast("int", row["version"]) for row in rows}
+    versions = [one for one in derived.carried(ctx.tx, place, item_id, made.versions) if one.version not in here]
     number = rules.version_number(line.version_text)
     newer = there is None or number > there.head.version
     return None if newer and all(one.version != number for one in versions) else versions

@@ -110,11 +110,27 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """A version of a stored memory that a model was told."""
+
+    item_id: int
+    version: int
+    memory_key: str
+
+
+@dataclass(frozen=True, slots=True)
 class Known:
-    """What is stored under a key, as far as the model is told."""
+    """What is stored under a key, as far as the model is told.
+
+    Attributes:
+        memory_key: the key.
+        text: what it says there.
+        told: the versions that the text comes from: a stored one's own, or those that a claim may repeat.
+    """
 
     memory_key: str
     text: str
+    told: frozenset[Told] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +143,7 @@ class Claim:
         memory_type: semantic, episodic and so on.
         valid_at: from when it holds, microseconds UTC.
         turn_ids: the turns that say it, in their order, each once.
+        told: what was stored and the model was told, which the claim may repeat.
     """
 
     memory_key: str
@@ -134,6 +151,7 @@ class Claim:
     memory_type: str
     valid_at: int
     turn_ids: Sequence[str]
+    told: frozenset[Told] = frozenset()
 
 
 class _Said(BaseModel):
@@ -198,7 +216,8 @@ def read(answer: Json, turns: Sequence[Turn], known: Sequence[Known]) -> list[Cl
         return None
     by_id = {_id(number): turn for number, turn in enumerate(turns, start=1)}
     keys = {one.memory_key for one in known}
-    made = [_claim(one, by_id, keys) for one in said if one is not None]
+    told = frozenset[Told]().union(*(one.told for one in known))
+    made = [_claim(one, by_id, keys, told) for one in said if one is not None]
     return [one for one in made if one is not None]
 
 
@@ -264,7 +283,7 @@ def _said(raw: Json) -> _Said | None:
         return None
 
 
-def _claim(said: _Said, by_id: Mapping[str, Turn], keys: set[str]) -> Claim | None:
+def _claim(said: _Said, by_id: Mapping[str, Turn], keys: set[str], told: frozenset[Told]) -> Claim | None:
     turns = [turn for turn_id, turn in by_id.items() if turn_id in said.turns][:TURNS_NAMED_MAX]
     key = said.key if said.key in keys else key_of(said.key)
     text = said.claim.strip()
@@ -277,6 +296,7 @@ def _claim(said: _Said, by_id: Mapping[str, Turn], keys: set[str]) -> Claim | No
         memory_type=said.type,
         valid_at=turns[-1].said_at if valid_at is None else valid_at,
         turn_ids=list(dict.fromkeys(turn.turn_id for turn in turns)),
+        told=told,
     )
 
 

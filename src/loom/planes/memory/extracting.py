@@ -19,7 +19,7 @@ from loom.models.interface import Embedder, EmbedderFailed
 from loom.models.writer import Writer, WriterFailed
 from loom.ops.fields import instant
 from loom.planes.memory import claims, embeds, select
-from loom.planes.memory.claims import Claim, Known, Turn
+from loom.planes.memory.claims import Claim, Known, Told, Turn
 from loom.planes.memory.embeds import Ready
 from loom.planes.memory.fields import SetFields, place_of, reader_of
 from loom.planes.memory.messages import SetFromMessagesRequest
@@ -100,22 +100,31 @@ def fields_of(request: SetFromMessagesRequest, claim: Claim, live: Item | None) 
     )
 
 
+def answered(desk: Desk, request: SetFromMessagesRequest, timeout_s: float) -> Extraction:
+    """What `extracted` gives, for a caller who waits for it.
+
+    Raises:
+        Unavailable: the model gave no answer; later it may.
+        ModelFailed: it gave none that can be used.
+    """
+    try:
+        return extracted(desk, request, desk.now_us, timeout_s)
+    except WriterFailed as error:
+        if error.retryable:
+            raise Unavailable(f"the language model failed: {error}", retry_after_s=RETRY_AFTER_S) from None
+        raise ModelFailed(f"the language model failed: {error}") from None
+
+
 def extracted(desk: Desk, request: SetFromMessagesRequest, said_at: int, timeout_s: float) -> Extraction:
     """Ask the model what the messages say, and compare that with what is stored.
 
     `said_at` is when messages were said that do not say it themselves, microseconds UTC.
 
     Raises:
-        Unavailable: the model gave no answer; later it may.
-        ModelFailed: it gave none that can be used.
+        WriterFailed: the model gave no answer that can be used.
     """
     reading = _Reading(desk, request, time.monotonic() + timeout_s)
-    try:
-        reading.read_all(request.turns(said_at))
-    except WriterFailed as error:
-        if error.retryable:
-            raise Unavailable(f"the language model failed: {error}", retry_after_s=RETRY_AFTER_S) from None
-        raise ModelFailed(f"the language model failed: {error}") from None
+    reading.read_all(request.turns(said_at))
     wanted = [claim for claim in reading.claims if claims.storable(claim)]
     place, reader = place_of(request), reader_of(desk, request)
     with desk.read(request.org) as tx:
@@ -138,6 +147,17 @@ def within_reach(item: Item | None, reader: Reader, now_us: int) -> Item | None:
     if item is None or not item.is_live(now_us):
         return None
     return item if sees(reader, item) else None
+
+
+def telling(request: SetFromMessagesRequest, reader: Reader, now_us: int) -> Filter:
+    """What of the stored memories a model may be told."""
+    return Filter((request.namespace,), reader, now_us, agents=(request.agent,))
+
+
+def _known(item: Item) -> Known:
+    """An item as a model is told it."""
+    told = Told(item.item_id, item.head.version, item.memory_key)
+    return Known(item.memory_key, text_of(item), frozenset({told}))
 
 
 def text_of(item: Item) -> str:
@@ -212,11 +232,11 @@ class _Reading:
 
     def _known(self, window: Sequence[Turn]) -> Sequence[Known]:
         """What the window's claims may change or repeat: what was just read, then what is stored nearby."""
-        read = [Known(one.memory_key, one.text) for one in reversed(self._by_key.values())]
+        read = [Known(one.memory_key, one.text, one.told) for one in reversed(self._by_key.values())]
         room = int(self._room * KNOWN_SHARE)
         kept: dict[str, Known] = {}
         for one in [*read[:KNOWN_MAX], *self._stored(window)]:
-            short = Known(one.memory_key, one.text[: claims.KNOWN_VALUE_LENGTH_MAX])
+            short = replace(one, text=one.text[: claims.KNOWN_VALUE_LENGTH_MAX])
             room -= len(encoded([short.memory_key, short.text]))
             if room < 0 or len(kept) == KNOWN_MAX:
                 break
@@ -233,13 +253,13 @@ class _Reading:
             return ()
         request, desk = self._request, self._desk
         shelf = Shelf(indexing.MEMORY_SHELF, request.namespace)
-        where = Filter((request.namespace,), reader_of(desk, request), desk.now_us, agents=(request.agent,))
+        where = telling(request, reader_of(desk, request), desk.now_us)
         with desk.read(request.org) as tx:
             near = tx.vectors.best(shelf, desk.embedder.space.fingerprint, vector, LOOKED_AT_MAX)
             rows = {item.item_id: item for item in select.by_ids(tx, where, [one.item_id for one in near])}
         own = [rows[one.item_id] for one in near if one.item_id in rows]
         place = place_of(request)
-        return [Known(item.memory_key, text_of(item)) for item in own if item.place == place][:KNOWN_MAX]
+        return [_known(item) for item in own if item.place == place][:KNOWN_MAX]
 
 
 def _ends(turns: Sequence[Turn], length_max: int) -> list[Turn]:

@@ -7,20 +7,22 @@ number alone. A row whose namespace is deleted meanwhile is gone, and nothing is
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, cast
 
 from loom.access.caller import ReadScope
 from loom.errors import Conflict, LoomError
 from loom.jobs import outbox
 from loom.jobs.handlers import Bench, Handler, Sweep
-from loom.planes.memory import extracting
-from loom.planes.memory.extracting import Desk
-from loom.planes.memory.keeping import kept
+from loom.models.writer import WriterFailed
+from loom.ops import audit
+from loom.planes.memory import extracting, keeping
+from loom.planes.memory.extracting import Desk, Extraction
 from loom.planes.memory.messages import SetFromMessagesRequest
 from loom.storage.interface import Raced, Row, Transaction
 
 EXTRACT: Final = "memory.extract"
+OP_NAME: Final = "memory.set_from_messages"
 OPEN_MAX: Final = 100
 """Calls of one caller whose messages are yet to be read."""
 
@@ -35,7 +37,19 @@ DOUBLINGS_MAX: Final = 8
 KEPT_US: Final = 7 * 24 * 3600 * 1_000_000
 """How long messages are kept that no model reads."""
 
-ATTEMPTS_MAX: Final = 4
+RACES_MAX: Final = 4
+
+TRIES_MAX: Final = 60
+"""How often messages are read while the model does not answer, or not in time: for over two days, a weekend's."""
+
+FAILURES_MAX: Final = 5
+"""How often messages are read to which the model has no answer that can be used."""
+
+RETOLD_MAX: Final = 3
+"""How often they are read again because what the model was told was taken away meanwhile."""
+
+FORGOTTEN_MAX: Final = 100
+"""Calls' messages that one sweep forgets."""
 
 PUT = """
 INSERT INTO memory_extraction
@@ -48,13 +62,18 @@ UPDATE memory_extraction SET taken_until = :until, attempts = attempts + 1
 WHERE org = :org AND extraction_id = :extraction_id AND taken_until <= :now
 """
 READ = """
-SELECT namespace, read_scope, request, attempts, taken_until, created_at FROM memory_extraction
+SELECT principal, read_scope, request, attempts, failures, taken_until, created_at FROM memory_extraction
 WHERE org = :org AND extraction_id = :extraction_id
 """
-LET_GO = "UPDATE memory_extraction SET taken_until = 0 WHERE org = :org AND extraction_id = :extraction_id"
+LET_GO = """
+UPDATE memory_extraction SET taken_until = 0, attempts = :attempts, failures = :failures
+WHERE org = :org AND extraction_id = :extraction_id
+"""
 DROP = "DELETE FROM memory_extraction WHERE org = :org AND extraction_id = :extraction_id"
-ANY_OLD = "SELECT 1 AS one FROM memory_extraction WHERE org = :org AND created_at <= :before LIMIT 1"
-DROP_OLD = "DELETE FROM memory_extraction WHERE org = :org AND created_at <= :before"
+OLD = """
+SELECT extraction_id, principal, read_scope, request, attempts, failures, created_at FROM memory_extraction
+WHERE org = :org AND created_at <= :before ORDER BY created_at, extraction_id LIMIT :most
+"""
 PURGE = "DELETE FROM memory_extraction WHERE org = :org AND namespace = :namespace"
 
 log = logging.getLogger(__name__)
@@ -67,6 +86,47 @@ class Later:
     tx: Transaction
     now_us: int
     scope: ReadScope
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """A row, as its job reads it.
+
+    Attributes:
+        number: names it.
+        request: what was asked, with the messages.
+        principal: who asked.
+        scope: how far who asked reads.
+        attempts: how often it was begun, this time included.
+        failures: how often the model had no answer that can be used.
+        said_at: when it was asked, microseconds UTC.
+    """
+
+    number: int
+    request: SetFromMessagesRequest
+    principal: str
+    scope: ReadScope
+    attempts: int
+    failures: int
+    said_at: int
+
+    @classmethod
+    def of(cls, number: int, row: Row) -> "_Taken":
+        """What a row says."""
+        return cls(
+            number,
+            SetFromMessagesRequest.model_validate(json.loads(cast("str", row["request"]))),
+            cast("str", row["principal"]),
+            ReadScope(cast("int", row["read_scope"])),
+            cast("int", row["attempts"]),
+            cast("int", row["failures"]),
+            cast("int", row["created_at"]),
+        )
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """The row's number and counts, as `LET_GO` takes them."""
+        return {"extraction_id": self.number, "attempts": self.attempts, "failures": self.failures}
 
 
 def put(tx: Transaction, request: SetFromMessagesRequest, whose: tuple[str, ReadScope], now_us: int) -> None:
@@ -94,38 +154,62 @@ def put(tx: Transaction, request: SetFromMessagesRequest, whose: tuple[str, Read
     outbox.enqueue(tx, EXTRACT, str(number))
 
 
+class NotRead(Exception):
+    """Messages were not read; the log says why. Their rows wait, or are gone, and the audit says so."""
+
+
 def extract(bench: Bench, org: str, subjects: Sequence[str]) -> None:
-    """The job `memory.extract`: have messages read, write what they say, and forget them."""
-    for subject in subjects:
-        _extract(bench, org, int(subject))
+    """The job `memory.extract`: have messages read, write what they say, and forget them.
+
+    Raises:
+        NotRead: of some calls they were not; what is worth another try has asked for it.
+    """
+    whole = [_extract(bench, org, int(subject)) for subject in subjects]
+    if not all(whole):
+        raise NotRead(f"{whole.count(False)} calls' messages were not read")
 
 
-def _extract(bench: Bench, org: str, number: int) -> None:
+def _extract(bench: Bench, org: str, number: int) -> bool:
+    """Do one row, if it is there and nobody else does; False when its messages were not read."""
     row = _taken(bench, org, number)
     if row is None:
-        return
-    scope = ReadScope(cast("int", row["read_scope"]))
-    # Messages without a time of their own were said when they were sent.
-    said_at = cast("int", row["created_at"])
-    request = SetFromMessagesRequest.model_validate(json.loads(cast("str", row["request"])))
+        return True
+    taken = _Taken.of(number, row)
     if bench.writer is None:
-        _put_off(bench, org, number, cast("int", row["attempts"]), "no language model is configured")
-        return
-    desk = Desk(bench.database, bench.embedder, bench.writer, scope, bench.clock_us())
+        # Not a try: when there is a model again, there are as many left.
+        _put_off(bench, org, replace(taken, attempts=taken.attempts - 1), "no language model is configured")
+        return False
+    if taken.attempts > TRIES_MAX:  # each try brought the worker down
+        return _failed(bench, org, taken, "whoever read them did not live to tell")
+    desk = Desk(bench.database, bench.embedder, bench.writer, taken.scope, bench.clock_us())
     try:
-        found = extracting.extracted(desk, request, said_at, TIMEOUT_S)
+        # Messages without a time of their own were said when they were sent.
+        found = extracting.extracted(desk, taken.request, taken.said_at, TIMEOUT_S)
+    except WriterFailed as error:
+        unusable = not error.retryable and not error.misconfigured
+        return _failed(bench, org, replace(taken, failures=taken.failures + unusable), str(error))
     except LoomError as error:
-        _put_off(bench, org, number, cast("int", row["attempts"]), error.message)
-        return
-    for turn in range(ATTEMPTS_MAX):
+        return _failed(bench, org, replace(taken, failures=taken.failures + 1), error.message)
+    for turn in range(RACES_MAX):
         try:
             with bench.database.transaction(org, write=True) as tx:
-                if tx.run(DROP, extraction_id=number):
-                    kept(Later(tx, bench.clock_us(), scope), request, found)
-                return
+                _keep(Later(tx, bench.clock_us(), taken.scope), taken, found)
         except Raced:
-            if turn == ATTEMPTS_MAX - 1:
+            if turn == RACES_MAX - 1:
                 raise
+        else:
+            break
+    return True
+
+
+def _keep(later: Later, taken: _Taken, found: Extraction) -> None:
+    """Write what was found and forget the messages; have them read again where it may repeat what is gone."""
+    tx = later.tx
+    if taken.attempts <= RETOLD_MAX and keeping.taken_away(later, taken.request, found):
+        if tx.run(LET_GO, **taken.counts):
+            outbox.enqueue(tx, EXTRACT, str(taken.number))
+    elif tx.run(DROP, extraction_id=taken.number):
+        keeping.kept(later, taken.request, found)
 
 
 def _taken(bench: Bench, org: str, number: int) -> Row | None:
@@ -140,23 +224,55 @@ def _taken(bench: Bench, org: str, number: int) -> Row | None:
     return row if mine else None
 
 
-def _put_off(bench: Bench, org: str, number: int, attempts: int, why: str) -> None:
-    """Try again later, each time later than before."""
-    log.warning("messages wait for the language model: %s", why)
+def _failed(bench: Bench, org: str, taken: _Taken, why: str) -> bool:
+    """Try again later, or forget messages that were tried often enough; False."""
+    if taken.failures < FAILURES_MAX and taken.attempts < TRIES_MAX:
+        _put_off(bench, org, taken, why)
+        return False
+    log.error("a call's messages are forgotten unread after %d tries: %s", taken.attempts, why)
     with bench.database.transaction(org, write=True) as tx:
-        if tx.run(LET_GO, extraction_id=number):
-            outbox.enqueue(tx, EXTRACT, str(number), AGAIN_US << min(attempts, DOUBLINGS_MAX))
+        if tx.run(DROP, extraction_id=taken.number):
+            _note_forgotten(tx, taken, bench.clock_us())
+    return False
+
+
+def _put_off(bench: Bench, org: str, taken: _Taken, why: str) -> None:
+    """Try again later, each time later than before."""
+    log.warning("messages wait for the language model (try %d): %s", taken.attempts, why)
+    with bench.database.transaction(org, write=True) as tx:
+        if tx.run(LET_GO, **taken.counts):
+            outbox.enqueue(tx, EXTRACT, str(taken.number), AGAIN_US << min(taken.attempts, DOUBLINGS_MAX))
+
+
+def _note_forgotten(tx: Transaction, taken: _Taken, now_us: int) -> None:
+    """Tell the audit that messages are gone which were acknowledged, and were never read."""
+    audit.record(
+        tx,
+        audit.Entry(
+            tenant=tx.org,
+            op=OP_NAME,
+            namespace=taken.request.namespace,
+            principal=taken.principal,
+            agent=taken.request.agent,
+            outcome={"messages_forgotten": len(taken.request.messages), "tries": taken.attempts},
+        ),
+        now_us,
+    )
 
 
 def drop_old(bench: Bench, org: str) -> None:
     """Forget messages that no model has read for a week."""
     before = bench.clock_us() - KEPT_US
     with bench.database.transaction(org, write=False) as tx:
-        if tx.row(ANY_OLD, before=before) is None:
+        if not tx.rows(OLD, before=before, most=1):
             return
     with bench.database.transaction(org, write=True) as tx:
-        count = tx.run(DROP_OLD, before=before)
-    log.warning("%d calls' messages were forgotten: no language model has read them for a week", count)
+        rows = tx.rows(OLD, before=before, most=FORGOTTEN_MAX)
+        old = [_Taken.of(cast("int", row["extraction_id"]), row) for row in rows]
+        for one in old:
+            tx.run(DROP, extraction_id=one.number)
+            _note_forgotten(tx, one, bench.clock_us())
+    log.error("%d calls' messages are forgotten: no language model has read them for a week", len(old))
 
 
 def purge_namespace(tx: Transaction, namespace: str) -> int:

@@ -8,23 +8,54 @@ from loom.ledger import store
 from loom.ledger.rules import NORMAL, Item
 from loom.ops.fields import EMBEDDER, instant
 from loom.planes.memory import claims, select
-from loom.planes.memory.extracting import Extraction, Found, fields_of, text_of, within_reach
+from loom.planes.memory.claims import Told
+from loom.planes.memory.extracting import Extraction, Found, fields_of, telling, text_of, within_reach
 from loom.planes.memory.fields import Writing, place_of, reader_of
 from loom.planes.memory.messages import ClaimAnswer, SetFromMessagesAnswer, SetFromMessagesRequest
 from loom.planes.memory.ops_write import put
 from loom.planes.memory.select import Filter
 
 HIGH: Final = "its key holds a memory of high sensitivity, which only memory.set and memory.update change"
+GONE: Final = (
+    "what was stored and the model was told has been taken away meanwhile, and the claim may repeat it; send the"
+    " messages again"
+)
 OLDER: Final = "what its key says holds from a later time on"
 
 
 def kept(ctx: Writing, request: SetFromMessagesRequest, extraction: Extraction) -> SetFromMessagesAnswer:
-    """Write each claim that says something new; locks are taken in one order, as in memory.set_many."""
-    place = place_of(request)
-    for key in sorted({one.claim.memory_key for one in extraction.found}):
-        store.lock(ctx.tx, place, key)
-    items = [_kept(ctx, request, one) for one in extraction.found]
+    """Write each claim that says something new, and none that may repeat what was taken away."""
+    gone = taken_away(ctx, request, extraction)
+    items = [
+        _answer(one, "skipped", GONE) if one.claim.told & gone else _kept(ctx, request, one) for one in extraction.found
+    ]
     return answer_of(items, failed=extraction.failed)
+
+
+def taken_away(ctx: Writing, request: SetFromMessagesRequest, extraction: Extraction) -> frozenset[Told]:
+    """Of the versions that a model was told, those that it may be told no more.
+
+    They are deleted, redacted, expired, of high sensitivity or out of reach by now. One that was followed
+    by a newer version still stands in the history.
+
+    The keys of claims and of what was told are locked, in one order, as in memory.set_many. So whoever takes something
+    away either is waited for and seen here, or waits until the claims are written, and takes it away after that.
+    """
+    told = frozenset[Told]().union(*(one.claim.told for one in extraction.found))
+    place = place_of(request)
+    for key in sorted({one.claim.memory_key for one in extraction.found} | {one.memory_key for one in told}):
+        store.lock(ctx.tx, place, key)
+    where = telling(request, reader_of(ctx, request), ctx.now_us)
+    items = {item.item_id: item for item in select.by_ids(ctx.tx, where, sorted({one.item_id for one in told}))}
+    return frozenset(one for one in told if not _stands(ctx, one, items.get(one.item_id)))
+
+
+def _stands(ctx: Writing, told: Told, item: Item | None) -> bool:
+    """Whether what was told can be read still, in an item that may be told."""
+    if item is None or item.head.version == told.version:
+        return item is not None
+    version = store.version(ctx.tx, told.item_id, told.version)
+    return version is not None and version.value_text is not None and version.attributes.sensitivity == NORMAL
 
 
 def answer_of(items: Sequence[ClaimAnswer], *, failed: bool = False, deferred: bool = False) -> SetFromMessagesAnswer:

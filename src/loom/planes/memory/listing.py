@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal, cast
 
-from loom.ledger import store
+from loom.ledger import store, telling
 from loom.ledger.conditions import DELETED_VERSION_PARAMS, NOT_DELETED_VERSION, VERSION_REACHED, reach_params
 from loom.ledger.rules import Item, Reader
 from loom.storage.interface import Param, Row, Transaction
@@ -106,6 +106,7 @@ class Listing:
         statuses: rows that are live, tombstoned, redacted or expired.
         order: by key, or the newest first.
         test: what SQL does not decide; None for nothing more.
+        now_us: now, whatever moment is asked for: what is served no more by now is not shown of the past either.
     """
 
     namespace: str
@@ -118,6 +119,7 @@ class Listing:
     statuses: tuple[str, ...]
     order: Order
     test: Callable[[Item], bool] | None
+    now_us: int
 
     def params(self) -> Mapping[str, Param]:
         """The parameters of `NOW` and `AS_OF`."""
@@ -143,7 +145,7 @@ def page(tx: Transaction, listing: Listing, after: After | None, most: int) -> l
     if listing.order == "memory_key":
         place["after_key"] = after.key
     rows = tx.rows(PAGES[listing.past, listing.order], most=most, **place, **listing.params())
-    return [store.item_of(row) for row in rows]
+    return [telling.told_item(tx, item, listing.now_us) for item in map(store.item_of, rows)]
 
 
 def passing(tx: Transaction, listing: Listing, after: After | None) -> Iterator[Item]:

@@ -149,6 +149,7 @@ def listing_of(ctx: Context, request: ListRequest) -> Listing:
         statuses=tuple(request.statuses or (LIVE,)),
         order=request.order,
         test=test_of(request),
+        now_us=ctx.now_us,
     )
 
 

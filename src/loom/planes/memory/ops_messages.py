@@ -30,7 +30,7 @@ def ready_to_set_from(prepare: Prepare, request: SetFromMessagesRequest) -> Extr
     if request.deferred or not turns:
         return None
     desk = Desk(prepare.database, prepare.embedder, prepare.writer, prepare.scope, prepare.now_us)
-    return extracting.extracted(desk, request, prepare.now_us, TIMEOUT_S)
+    return extracting.answered(desk, request, TIMEOUT_S)
 
 
 def set_from_messages(ctx: Context, request: SetFromMessagesRequest) -> SetFromMessagesAnswer:

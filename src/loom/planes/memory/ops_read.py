@@ -8,7 +8,7 @@ from pydantic import Field, JsonValue
 from loom.access.caller import Role
 from loom.errors import NotFound, Rejected
 from loom.ledger import rules as ledger
-from loom.ledger import store
+from loom.ledger import store, telling
 from loom.ledger.rules import LIVE, Item, Reader, Version
 from loom.ops.fields import MEMORY_KEY_LENGTH_MAX, Instant, MemoryKey, microseconds
 from loom.ops.spec import Answer, Context, Kind, Op, OpenRequest, Toolset
@@ -125,11 +125,12 @@ def get(ctx: Context, request: GetRequest) -> GetAnswer:
     if item is None:
         return not_found(ctx, request)
     head = replace(item.head, status=LIVE, attributes=replace(item.head.attributes, expires_at=item.expires_at))
-    return got(request, item, head)
+    return got(ctx, request, item, head)
 
 
-def got(request: GetRequest, item: Item, version: Version) -> GetAnswer:
+def got(ctx: Context, request: GetRequest, item: Item, version: Version) -> GetAnswer:
     """The answer for a version that was found; without its value when the caller has it."""
+    (version,) = telling.told(ctx.tx, item, [version], ctx.now_us)
     unchanged = request.if_version != "" and int(request.if_version) == version.version
     return GetAnswer.model_validate(
         {
@@ -174,7 +175,7 @@ def numbered(ctx: Context, request: GetRequest, number: int) -> GetAnswer:
     for item in rows(ctx, request):
         version = store.version(ctx.tx, item.item_id, number)
         if version is not None and version.value_text is not None and may_see(item, version, reader):
-            return got(request, item, version)
+            return got(ctx, request, item, version)
     return not_found(ctx, request)
 
 
@@ -192,7 +193,7 @@ def at_moment(ctx: Context, request: GetRequest, moment_us: int) -> GetAnswer:
     if not found:
         return not_found(ctx, request)
     best = max(found, key=lambda one: one[:3])
-    return got(request, best[3], best[4])
+    return got(ctx, request, best[3], best[4])
 
 
 def may_see(item: Item, version: Version, reader: Reader) -> bool:
@@ -207,7 +208,7 @@ def history(ctx: Context, request: HistoryRequest) -> HistoryAnswer:
     if request.before_version_text:
         before = rules.version_number(request.before_version_text, "before_version_text")
     reader = reader_of(ctx, request)
-    found = store.history(ctx.tx, item.item_id, request.limit + 1, before)
+    found = telling.told(ctx.tx, item, store.history(ctx.tx, item.item_id, request.limit + 1, before), ctx.now_us)
     shown: list[HistoryVersion] = []
     room, last = HISTORY_CHARACTERS_MAX, 0
     for version in found[: request.limit]:

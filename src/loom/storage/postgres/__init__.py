@@ -8,6 +8,7 @@ from pathlib import Path
 
 from loom.storage.interface import Database, StoreError
 from loom.storage.migrate import Migration
+from loom.storage.postgres.settings import PostgresSettings
 
 NOT_INSTALLED = "The PostgreSQL driver is not installed. Install it with: pip install 'loom[postgres]'"
 
@@ -17,15 +18,15 @@ except ImportError as _missing:
     if not (_missing.name or "").startswith("psycopg") and "pq wrapper" not in str(_missing):
         raise
 
-    def opened(url: str, migrations: Sequence[Migration], connections_max: int, replica_url: str) -> Database:
+    def opened(url: str, migrations: Sequence[Migration], settings: PostgresSettings) -> Database:
         """Say what is missing."""
-        del url, migrations, connections_max, replica_url
+        del url, migrations, settings
         raise StoreError(NOT_INSTALLED)
 
-    def opened_trial(folder: Path, migrations: Sequence[Migration], connections_max: int) -> Database:
+    def opened_trial(folder: Path, migrations: Sequence[Migration], settings: PostgresSettings) -> Database:
         """Say what is missing."""
-        del folder, migrations, connections_max
+        del folder, migrations, settings
         raise StoreError(NOT_INSTALLED)
 
 
-__all__ = ["opened", "opened_trial"]
+__all__ = ["PostgresSettings", "opened", "opened_trial"]

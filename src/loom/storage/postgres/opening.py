@@ -10,16 +10,16 @@ from loom.storage.postgres.settings import PostgresSettings
 from loom.storage.postgres.trial import TrialServer
 
 
-def opened(url: str, migrations: Sequence[Migration], connections_max: int, replica_url: str) -> Database:
-    """The store in the PostgreSQL at `url`; reads that may lag go to `replica_url` where there is one.
+def opened(url: str, migrations: Sequence[Migration], settings: PostgresSettings) -> Database:
+    """The store in the PostgreSQL at `url`.
 
     Raises:
         StoreError: it cannot be used; the message says what to do.
     """
-    return PostgresDatabase(url, migrations, PostgresSettings(connections_max=connections_max, replica_url=replica_url))
+    return PostgresDatabase(url, migrations, settings)
 
 
-def opened_trial(folder: Path, migrations: Sequence[Migration], connections_max: int) -> Database:
+def opened_trial(folder: Path, migrations: Sequence[Migration], settings: PostgresSettings) -> Database:
     """The store in a PostgreSQL started for it in `folder`; it ends when the store is closed.
 
     Raises:
@@ -28,7 +28,6 @@ def opened_trial(folder: Path, migrations: Sequence[Migration], connections_max:
     server = TrialServer(folder)
     server.start()
     try:
-        settings = PostgresSettings(connections_max=connections_max)
         return PostgresDatabase(server.url(), migrations, settings, on_close=server.stop)
     except BaseException:
         server.stop()

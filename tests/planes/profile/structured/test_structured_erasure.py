@@ -7,6 +7,7 @@ from structured_kit import KEY, LATE, OPS, SCHEMA, TestBuilder, jobs_of, on, rem
 
 from fakes import Core, CoreOf
 from loom.access.caller import Caller, ReadScope, Role
+from loom.canonical import measured
 from loom.errors import Denied, KindConflict, NotFound, Rejected
 from loom.planes.memory.sweeps import SWEEPS
 from loom.storage.interface import Transaction
@@ -32,19 +33,42 @@ def built(core: Core, name: str = SECRET) -> None:
     assert structured(core)["profile"] == {"name": name, "age": 36, "diet": None}
 
 
+def reads(core: Core) -> dict[str, str]:
+    """All that any read says of the user's profile, by the read; an export says the facts themselves, too."""
+    made = {
+        "profile.structured": structured(core),
+        "profile.evidence": core.call("profile.evidence", user_id="ada"),
+        "profile.users": core.call("profile.users"),
+        "memory.get": on(core, "get", KEY),
+        "memory.history": on(core, "history", KEY),
+        "store.export": core.call("store.export"),
+        "memory.list": core.call("memory.list", memory_types=["structured_profile"], bodies="full"),
+        "excerpts": core.call("memory.list", memory_types=["structured_profile"]),
+        "profile.render": core.call("profile.render"),
+    }
+    return {name: str(answer) for name, answer in made.items()}
+
+
 def told(core: Core) -> str:
-    """All that any read says of the user's profile."""
-    reads: list[Any] = [
-        structured(core),
-        core.call("profile.evidence", user_id="ada"),
-        core.call("profile.users"),
-        on(core, "get", KEY),
-        on(core, "history", KEY),
-        core.call("store.export"),
-        core.call("memory.list", memory_types=["structured_profile"], bodies="full"),
-        core.call("profile.render"),
-    ]
-    return str(reads)
+    """The same in one text."""
+    return str(reads(core))
+
+
+def profile_lines(core: Core) -> list[Any]:
+    """The values of the profile's versions in an export, the newest first."""
+    lines = core.call("store.export")["lines"]
+    return [one["value"] for line in lines if line.get("memory_key") == KEY for one in line["versions"]]
+
+
+def taken_away(core: Core, event: str) -> None:
+    """The fact `name` is served no more."""
+    if event == "high":
+        on(core, "update", "name", sensitivity="high")
+    elif event == "expire":
+        on(core, "touch", "name", ttl_seconds=1)
+        core.clock.step(seconds=2)
+    else:
+        on(core, "delete", "name")
 
 
 def stored(core: Core) -> str:
@@ -117,18 +141,54 @@ def test_a_fact_that_is_purged_leaves_the_history_of_the_profile(core: Core) -> 
 @pytest.mark.parametrize("event", ["delete", "high", "expire"])
 def test_what_is_served_no_more_is_not_shown_by_a_profile_that_still_holds_it(core: Core, event: str) -> None:
     built(core)
-    if event == "high":
-        on(core, "update", "name", sensitivity="high")
-    elif event == "expire":
-        on(core, "touch", "name", ttl_seconds=1)
-        core.clock.step(seconds=2)
-    else:
-        on(core, "delete", "name")
+    taken_away(core, event)
     answer = structured(core)
     assert answer["status"] == "stale"
     assert answer["profile"] == {"name": None, "age": 36, "diet": None}
-    evidence = core.call("profile.evidence", user_id="ada")
-    assert SECRET not in str(evidence)
+    ways = {name: said for name, said in reads(core).items() if name != "store.export"}
+    assert [name for name, said in ways.items() if SECRET in said] == []
+    assert profile_lines(core) == [{"name": None, "age": 36, "diet": None}]
+    assert SECRET in stored(core)  # until the next build, and in the history until the fact is purged
+    got = on(core, "get", KEY)
+    assert got["value"] == {"name": None, "age": 36, "diet": None}
+    assert (got["content_sha256"], got["value_length"]) == (
+        measured(got["value"]).sha256,
+        measured(got["value"]).length,
+    )
+    held = core.call("memory.list", memory_types=["structured_profile"], contains=SECRET)
+    assert (held["items"], held["total"]) == ([], 0)
+    assert core.call("memory.list", memory_types=["structured_profile"], contains="36")["total"] == 1
+
+
+@pytest.mark.parametrize("event", ["delete", "high", "expire"])
+def test_what_is_served_no_more_is_not_in_the_past_of_a_profile(core: Core, event: str) -> None:
+    """After the build that leaves it out, too; and what is served again is told again."""
+    built(core)
+    before = core.clock.now.isoformat()
+    version = on(core, "get", KEY)["version_text"]
+    core.clock.step(seconds=1)
+    taken_away(core, event)
+    core.clock.step(seconds=1)
+    settle(core)
+    for got in (on(core, "get", KEY, as_of=before), on(core, "get", KEY, version_text=version)):
+        assert got["value"] == {"name": None, "age": 36, "diet": None}
+    past = core.call("memory.list", memory_types=["structured_profile"], bodies="full", as_of=before)
+    assert [one["value"]["name"] for one in past["items"]] == [None]
+    assert SECRET not in str(on(core, "history", KEY))
+    if event == "delete":
+        on(core, "restore", "name")
+        assert on(core, "get", KEY, version_text=version)["value"]["name"] == SECRET
+
+
+def test_an_export_that_tells_less_goes_in_again(core: Core) -> None:
+    built(core)
+    on(core, "delete", "name")
+    lines = core.call("store.export")["lines"]
+    assert profile_lines(core) == [{"name": None, "age": 36, "diet": None}]
+    on(core, "restore", "name")
+    answer = core.call("store.import", lines=lines)
+    assert answer["refused"] == []
+    assert on(core, "get", KEY)["value"]["name"] == SECRET
 
 
 def test_evidence_names_the_memory_and_says_when_it_moved_on(core: Core) -> None:

@@ -29,7 +29,7 @@ class CodeIndexFields(Identity):
     """What `code.index` takes."""
 
     source: NotRequired[str]
-    """A folder on the server, as an absolute path (admins and the single user only), or a git..."""
+    """A folder on the server, as an absolute path (the single user, and admins in folders that the..."""
     revision: NotRequired[str]
     """Of a git address, the branch, tag or commit; empty for its usual branch."""
     vectors: NotRequired[bool | None]

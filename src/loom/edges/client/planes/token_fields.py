@@ -26,9 +26,9 @@ class TokenMintFields(Identity):
     read_scope: NotRequired[Literal["namespace", "own_user", "own_session"] | None]
     """How far it reads across users at most; null for as far as this caller does. With own_user..."""
     expires_at: NotRequired[datetime | None]
-    """When it ends; null for never."""
+    """When it ends; null for never, or with this caller's token if that ends."""
     ttl_days: NotRequired[int | None]
-    """In how many days it ends, in place of expires_at; null for never."""
+    """In how many days it ends, in place of expires_at; null as there."""
 
 
 class TokenRevokeFields(Identity):

@@ -6,6 +6,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from loom.access.caller import Role
+from loom.access.sessions import BY_MINTING
 from loom.edges.dashboard.pages.search import tags_of
 from loom.edges.dashboard.serving import Dashboard
 from loom.edges.dashboard.view import View
@@ -34,7 +35,7 @@ def routes(dashboard: Dashboard) -> list[BaseRoute]:
             return access(view)
         if view.session is not None and view.session.expires_at is None:
             # The first token ends calls without one, and would shut out the person who just made it.
-            view.opened = sessions.open(view.caller)
+            view.opened = sessions.open(view.caller, BY_MINTING)
         return view.page("minted.html", made=made)
 
     return [

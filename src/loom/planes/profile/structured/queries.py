@@ -3,12 +3,7 @@
 from typing import Final
 
 from loom.ledger import store
-
-IS_FACT: Final = """(i.status = 'live' AND i.sensitivity = 'normal' AND i.memory_type <> 'profile'
-        AND i.memory_type <> 'structured_profile')"""
-"""What the index of facts holds, `derived.is_fact`."""
-
-STILL: Final = "(i.expires_at IS NULL OR i.expires_at > :now)"
+from loom.ledger.telling import IS_FACT, STILL
 
 PUT_SCHEMA = """
 INSERT INTO profile_schema (org, namespace, version, definition, schema_sha256, updated_by, updated_at)
@@ -128,18 +123,6 @@ WHERE s.org = :org AND s.item_id = :item_id AND s.built_at = :built_at
     AND (:any_property = 1 OR s.property = :property)
 ORDER BY s.property, s.place
 """
-LOST = (
-    """
-SELECT DISTINCT s.property FROM derived_source s
-LEFT JOIN ledger_item i ON i.org = s.org AND i.item_id = s.source_id
-WHERE s.org = :org AND s.item_id = :item_id AND s.built_at = :built_at
-    AND (i.item_id IS NULL OR NOT """
-    + IS_FACT
-    + " OR NOT "
-    + STILL
-    + ")"
-)
-
 CLAIM = """
 INSERT INTO derived_user (org, namespace, user_id, changes, waiting_since, read_at, building_until, wanted, failures,
     failed_at)

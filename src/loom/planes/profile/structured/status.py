@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Final, Literal, cast
 
 from loom.canonical import Json
+from loom.ledger import telling
 from loom.ledger.rules import DELETED_VERSION_TRACE, HIGH, READ_ONLY, REDACTED, Item
 from loom.planes.profile.structured import schema as schemas
 from loom.planes.profile.structured import store
@@ -209,7 +210,7 @@ def shown(tx: Transaction, found: Look) -> dict[str, Json]:
         return empty | told
     if build is None:
         return empty
-    hidden = store.lost(tx, item, build.built_at, found.now_us)
+    hidden = set(telling.lost(tx, item, [build.built_at], found.now_us).get(build.built_at, ()))
     if build.schema_version != stored.version:
         before = store.schema_version(tx, item.place.namespace, build.schema_version)
         known = schemas.unchanged(schemas.opened(before.text) if before else None, found.schema)

@@ -206,14 +206,6 @@ def sources(tx: Transaction, item: Item, built_at: int, now_us: int, only: str =
     return [_source(row, now_us) for row in rows]
 
 
-def lost(tx: Transaction, item: Item, built_at: int, now_us: int) -> set[str]:
-    """Properties that come from a memory which is served no more."""
-    return {
-        cast("str", row["property"])
-        for row in tx.rows(queries.LOST, item_id=item.item_id, built_at=built_at, now=now_us)
-    }
-
-
 def unchanged(tx: Transaction, read: Mapping[int, int]) -> bool:
     """Whether every row is still a fact, in the version that was read: by id."""
     if not read:
