@@ -8,8 +8,7 @@ compares many rankings of the same vectors.
 
 import argparse
 import tempfile
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from itertools import groupby
 from pathlib import Path
@@ -17,28 +16,10 @@ from statistics import fmean
 
 from loom.models.onnx import OnnxEmbedder
 from loom.models.sources import installed
-from loom.retrieval import lending
-from loom.retrieval.fuse import MEANING, WORDS, fuse
-from loom.retrieval.recipes import RECIPES
-from loom.retrieval.tokens import document
-from loom.storage.indexes import Scored
-from stores import Asked, Floats, Store, stores, words_scores
+from rankings import Parts, order_of
+from stores import Store, stores, words_scores
 
 TOP = 10
-POOL = 100
-
-
-@dataclass(frozen=True)
-class Parts:
-    """Which parts are on."""
-
-    words: bool = True
-    meaning: bool = True
-    day: bool = True
-    neighbours: bool = True
-    replies: bool = True
-    scores_fused: bool = True
-    """Scores are fused; ranks, where this is off."""
 
 
 @dataclass(frozen=True)
@@ -49,63 +30,20 @@ class Reached:
     recall_10: float
 
 
-def ranked(store: Store, asked: Asked, scores: tuple[Floats, Floats], parts: Parts) -> list[int]:
-    """The best ten places."""
-    words, cosines = scores
-    pool = set(cosines.argsort()[::-1][:POOL].tolist()) if parts.meaning else set[int]()
-    if parts.words:
-        pool |= {one for one in words.argsort()[::-1][:POOL].tolist() if words[one] > 0.0}
-    beside: list[lending.Beside] = []
-    if parts.neighbours and store.is_talk:
-        reach = [*lending.SHARES, *[-far for far in lending.SHARES]]
-        last = len(store.texts)
-        beside = [(one, one + far, abs(far)) for one in sorted(pool) for far in reach if 0 <= one + far < last]
-        pool |= {other for _, other, _ in beside}
-    legs: dict[str, Sequence[Scored]] = {}
-    if parts.words:
-        legs[WORDS] = [Scored(one, float(words[one])) for one in sorted(pool)]
-    if parts.meaning:
-        legs[MEANING] = [Scored(one, float(cosines[one])) for one in sorted(pool)]
-    floors = {WORDS: 0.0, MEANING: store.random_cosine}
-    if not parts.scores_fused:
-        legs = {name: reciprocal(scored) for name, scored in legs.items()}
-        floors = {WORDS: 0.0, MEANING: 0.0}
-    order = fuse(legs, RECIPES["balanced"].weights, floors)
-    if beside:
-        order = lending.lent(order, beside)
-    if parts.replies and not lending.asks_what_was_answered(asked.text):
-        order = lending.lowered(order, store.replies)
-    return [one.item_id for one in order[:TOP]]
-
-
-def reciprocal(scored: Sequence[Scored]) -> list[Scored]:
-    """Ranks as scores: one over sixty and the place."""
-    order = sorted(scored, key=lambda one: -one.score)
-    return [Scored(one.item_id, 1.0 / (60.0 + place)) for place, one in enumerate(order, 1)]
-
-
 def reached(found: Sequence[Store], parts: Parts) -> Reached:
     """The figures over every question that has an answer."""
     hits: list[bool] = []
     recalls: list[float] = []
     for store in found:
-        counts = list(counts_of(store, with_day=parts.day))
+        counts = store.indexed if parts.day else store.counts
         for asked in store.asked:
             if asked.is_adversarial:
                 continue
-            best = ranked(store, asked, (words_scores(counts, asked.query), store.cosines(asked.vector)), parts)
+            scores = (words_scores(counts, asked.query), store.cosines(asked.vector))
+            best = [one.item_id for one in order_of(store, asked, range(len(store.texts)), scores, parts)[:TOP]]
             hits.append(bool(asked.gold & set(best[:5])))
             recalls.append(len(asked.gold & set(best)) / len(asked.gold))
     return Reached(100 * fmean(hits), 100 * fmean(recalls))
-
-
-def counts_of(store: Store, *, with_day: bool) -> Iterator[Counter[str]]:
-    """How often each record holds each stem, its day among them or not."""
-    if not with_day or not store.days:
-        yield from store.counts
-        return
-    for count, day in zip(store.counts, store.days, strict=True):
-        yield count + Counter(document(day).stems)
 
 
 def table(data: Path, cache: Path | None) -> None:

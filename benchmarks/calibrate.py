@@ -2,8 +2,9 @@
 
 Every question is asked of stores of several sizes, one record to all of its collection: with a
 record that answers it, without any, and of records of other collections, where nothing is
-even alike. Each kind of data and each size counts the same, and four of five questions are answerable, as in
-the data (a fifth of LoCoMo's and a tenth of BEAM's questions have no answer). The probabilities that are printed come
+even alike. Each kind of data and each size counts the same. Of a store of a hundred records or more four of five
+questions are answerable, as in the data (a fifth of LoCoMo's and a tenth of BEAM's questions have no answer); of a
+smaller one, which knows little yet, every other. The probabilities that are printed come
 from a fit on other data: other parts of the collection (`by part`), or other kinds of data altogether (`by kind`).
 
     python benchmarks/calibrate.py --data FOLDER [--cache FOLDER] [--write FILE]
@@ -14,7 +15,7 @@ from a fit on other data: other parts of the collection (`by part`), or other ki
 import argparse
 import hashlib
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 from pathlib import Path
@@ -24,12 +25,10 @@ from numpy.typing import NDArray
 
 from loom.models.onnx import OnnxEmbedder
 from loom.models.sources import installed
-from loom.retrieval import calibrate, lending
-from loom.retrieval.calibrate import CANDIDATES_MAX, Evidence
-from loom.retrieval.fuse import MEANING, WORDS, fuse
-from loom.retrieval.recipes import RECIPES
-from loom.storage.indexes import Scored
-from reliability import ADVERSARIAL, ANSWERED, DELETED, FOREIGN, Table, report
+from loom.retrieval import calibrate
+from loom.retrieval.calibrate import CANDIDATES_MAX, FEW, Evidence
+from rankings import ALL, Parts, order_of
+from reliability import ADVERSARIAL, ANSWERED, DELETED, FOREIGN, Table, best_of_each, report
 from stores import DOCUMENTS, TALKS, Asked, Floats, Store, stores, words_scores
 
 SIZES = (1, 3, 10, 100)
@@ -37,22 +36,31 @@ WHOLE = 0
 """The size of a store with everything."""
 
 TOP = 10
-POOL = 100
 QUESTIONS_MAX = 250
 PARTS = 4
 ANSWERABLE = 0.8
+ANSWERABLE_OF_FEW = 0.5
+MANY = 100
+"""Of stores of fewer records half of the questions are answerable."""
+
 HITS_SACRIFICED = 0.005
-ABSTAIN_UNDER = 0.1
-"""A question's best hit is doubted that is wrong nine times in ten."""
+"""Of the right hits among many, how many are flagged, of the kind of data that loses most."""
+
+ANSWERS_SACRIFICED = 0.02
+"""Of the questions that are answered, whose best hit is doubted, over all kinds of data."""
+
+PAIRS = 1_000
+"""Questions and records of other data whose cosines are compared, of each two kinds."""
 
 RIDGE = 1.0
 STEPS = 12
 SEED = 7
 FACTS = (
     "nearness", "nearness_coverage", "nearness_many", "nearness_few", "coverage", "coverage_many", "coverage_few",
-    "lead", "lead_many", "words", "words_many", "words_lead", "many", "few",
+    "lead", "lead_many", "words", "words_many", "words_lead", "ahead", "ahead_many", "ahead_of_fifth",
+    "ahead_of_fifth_many", "many", "few",
 )  # fmt: skip
-WITHOUT_MEANING = ("coverage", "coverage_many", "coverage_few", "words", "words_many", "words_lead", "many", "few")
+WITHOUT_MEANING = tuple(name for name in FACTS if not name.startswith(("nearness", "lead", "ahead")))
 
 
 @dataclass(frozen=True)
@@ -75,36 +83,26 @@ def facts_of(one: Evidence) -> list[float]:
     near, covered, many, few = one.nearness or 0.0, one.coverage, log(count), 1.0 / count
     return [
         near, near * covered, near * many, near * few, covered, covered * many, covered * few,
-        one.lead, one.lead * many, one.words, one.words * many, one.words_lead, many, few,
+        one.lead, one.lead * many, one.words, one.words * many, one.words_lead, one.ahead, one.ahead * many,
+        one.ahead_of_fifth, one.ahead_of_fifth * many, many, few,
     ]  # fmt: skip
 
 
 def ask(
-    store: Store, asked: Asked, chosen: Sequence[int], whole: tuple[Floats, Floats] | None
+    store: Store, asked: Asked, chosen: Sequence[int], whole: tuple[Floats, Floats] | None, parts: Parts
 ) -> Iterator[tuple[int, Evidence]]:
     """The best hits of a question among the chosen records: place and evidence."""
     places = np.array(chosen)
     if whole is None:
-        words = words_scores([store.counts[place] for place in chosen], asked.query)
+        words = words_scores([store.indexed[place] for place in chosen], asked.query)
         cosines = store.cosines(asked.vector)[places]
     else:
         words, cosines = whole[0][places], whole[1][places]
-    pool = {
-        *np.argsort(-cosines)[:POOL].tolist(),
-        *[one for one in np.argsort(-words)[:POOL].tolist() if words[one] > 0],
-    }
-    legs = {
-        WORDS: [Scored(one, float(words[one])) for one in sorted(pool) if words[one] > 0.0],
-        MEANING: [Scored(one, float(cosines[one])) for one in sorted(pool)],
-    }
-    order = fuse(legs, RECIPES["balanced"].weights, {WORDS: 0.0, MEANING: store.random_cosine})
-    if whole is not None and store.is_talk:
-        beside = [(one, one + far, far) for one in sorted(pool) for far in lending.SHARES if one + far in pool]
-        order = lending.lent(order, beside)
+    order = order_of(store, asked, [int(place) for place in chosen], (words, cosines), parts)
     among = calibrate.standing(order)
     for hit in order[:TOP]:
-        place = int(places[hit.item_id])
-        yield place, calibrate.evidence(asked.query, store.counts[place].keys(), hit, among, store.random_cosine)
+        stems = store.indexed[hit.item_id].keys()
+        yield hit.item_id, calibrate.evidence(asked.query, stems, hit, among, store.question_cosine)
 
 
 def cases(store: Store, asked: Asked, rng: np.random.Generator) -> Iterator[tuple[int, str, list[int]]]:
@@ -123,7 +121,7 @@ def cases(store: Store, asked: Asked, rng: np.random.Generator) -> Iterator[tupl
         yield WHOLE, DELETED, rest
 
 
-def gathered(found: Sequence[Store]) -> Iterator[Hit]:
+def gathered(found: Sequence[Store], parts: Parts) -> Iterator[Hit]:
     """Every hit of every question in every case."""
     rng = np.random.default_rng(SEED)
     question = 0
@@ -132,9 +130,9 @@ def gathered(found: Sequence[Store]) -> Iterator[Hit]:
         chosen = rng.permutation(len(store.asked))[:QUESTIONS_MAX]
         for turn, asked in enumerate(store.asked[place] for place in sorted(chosen.tolist())):
             part = store.name if store.is_talk else f"{store.name} {turn % PARTS}"
-            whole = (words_scores(store.counts, asked.query), store.cosines(asked.vector))
+            whole = (words_scores(store.indexed, asked.query), store.cosines(asked.vector))
             for size, case, places in cases(store, asked, rng):
-                hits = ask(store, asked, places, whole if size == WHOLE else None)
+                hits = ask(store, asked, places, whole if size == WHOLE else None, parts)
                 question += 1
                 for place, (record, evidence) in enumerate(hits):
                     right = case == ANSWERED and record in asked.gold
@@ -143,7 +141,7 @@ def gathered(found: Sequence[Store]) -> Iterator[Hit]:
             for size in SIZES:
                 question += 1
                 places = rng.choice(len(other.texts), size, replace=False).tolist()
-                for place, (_, evidence) in enumerate(ask(other, asked, places, None)):
+                for place, (_, evidence) in enumerate(ask(other, asked, places, None, parts)):
                     yield Hit(store.kind, part, size, FOREIGN, question, place, evidence=evidence, right=False)
 
 
@@ -162,8 +160,9 @@ def table_of(hits: Sequence[Hit]) -> Table:
     )
     for kind in np.unique(table.kinds):
         for size in np.unique(table.sizes):
-            wrong = 1.0 - ANSWERABLE
-            shares = {ANSWERED: ANSWERABLE, DELETED: wrong if size == WHOLE else wrong / 2, FOREIGN: wrong / 2}
+            answerable = ANSWERABLE if size in (MANY, WHOLE) else ANSWERABLE_OF_FEW
+            wrong = 1.0 - answerable
+            shares = {ANSWERED: answerable, DELETED: wrong if size == WHOLE else wrong / 2, FOREIGN: wrong / 2}
             for case, share in shares.items():
                 inside = (table.kinds == kind) & (table.sizes == size) & (table.cases == case)
                 asked = (inside & (table.places == 0)).sum()
@@ -207,27 +206,63 @@ def hashes(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in used}
 
 
-def written(path: Path, tables: dict[str, list[str]], data: dict[str, str]) -> None:
+def written(path: Path, tables: Mapping[str, Mapping[str, float]], data: Mapping[str, str]) -> None:
     """Write the weights and the data's hash."""
     whole = hashlib.sha256("\n".join(f"{name} {value}" for name, value in sorted(data.items())).encode()).hexdigest()
     lines = ["# Made by benchmarks/calibrate.py; see loom.retrieval.calibrate for the names.", "", "[data]"]
     lines.append(f'files_sha256 = "{whole}"')
-    for name, rows in tables.items():
-        lines += ["", f"[{name}]", *rows]
+    for name, values in tables.items():
+        lines += ["", f"[{name}]", *[f"{key} = {value:.5f}" for key, value in values.items()]]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def weights_of(table: Table, names: Sequence[str]) -> tuple[list[str], Floats]:
-    """The fitted weights and the flag's threshold, as lines of TOML; and the facts' columns that were used."""
-    columns = [FACTS.index(name) for name in names]
-    found = fitted(table.facts[:, columns], table.right, table.weights)
-    probability = predicted(found, table.facts[:, columns])
-    right = probability[(table.right > 0) & (table.weights > 0)]
+def under(values: Floats, weights: Floats, share: float) -> float:
+    """The value that a share of them, by weight, is under."""
+    order = np.argsort(values)
+    return float(values[order][np.searchsorted(np.cumsum(weights[order]), share * weights.sum())])
+
+
+def thresholds(table: Table, probability: Floats) -> dict[str, float]:
+    """Under which probabilities hits are flagged and answers doubted, from probabilities of a fit on other data."""
+    best = best_of_each(probability, table.questions)
+    best = best[table.cases[best] == ANSWERED]
+    few = (table.sizes[best] > 0) & (table.sizes[best] <= FEW)
+    right = (table.right > 0) & ((table.sizes == MANY) | (table.sizes == WHOLE))
+    return {
+        "flagged_under": min(
+            under(probability[inside], table.weights[inside], HITS_SACRIFICED)
+            for kind in np.unique(table.kinds)
+            for inside in [right & (table.kinds == kind)]
+        ),
+        "abstain_under": under(probability[best[~few]], table.weights[best[~few]], ANSWERS_SACRIFICED),
+        "abstain_under_few": under(probability[best[few]], table.weights[best[few]], ANSWERS_SACRIFICED),
+    }
+
+
+def weights_of(table: Table, names: Sequence[str]) -> tuple[dict[str, float], Floats]:
+    """The fitted weights, and the facts' columns that were used."""
+    facts = table.facts[:, [FACTS.index(name) for name in names]]
+    found = fitted(facts, table.right, table.weights)
     values = dict.fromkeys(FACTS, 0.0) | dict(zip(names, found[1:].tolist(), strict=True))
-    lines = [f"bias = {found[0]:.4f}", *[f"{name} = {value:.4f}" for name, value in values.items()]]
-    lines.append(f"flagged_under = {np.quantile(right, HITS_SACRIFICED):.5f}")
-    lines.append(f"abstain_under = {ABSTAIN_UNDER}")
-    return lines, table.facts[:, columns]
+    return {"bias": float(found[0])} | values, facts
+
+
+def question_cosine(found: Sequence[Store]) -> float:
+    """The median cosine of questions and records of other kinds of data, each two kinds counted alike."""
+    rng = np.random.default_rng(SEED)
+    asked: dict[str, list[NDArray[np.float32]]] = {}
+    held: dict[str, list[NDArray[np.float32]]] = {}
+    for store in found:
+        asked.setdefault(store.kind, []).extend(one.vector for one in store.asked)
+        held.setdefault(store.kind, []).extend(store.vectors)
+    pairs = [
+        float(asked[one][rng.integers(len(asked[one]))] @ held[other][rng.integers(len(held[other]))])
+        for one in asked
+        for other in held
+        if one != other
+        for _ in range(PAIRS)
+    ]
+    return float(np.median(pairs))
 
 
 def main() -> None:
@@ -239,14 +274,22 @@ def main() -> None:
     given = parser.parse_args()
     embedder = OnnxEmbedder(installed())
     with tempfile.TemporaryDirectory() as folder:
-        table = table_of(list(gathered(list(stores(given.data, embedder, given.cache or Path(folder))))))
+        found = list(stores(given.data, embedder, given.cache or Path(folder)))
     embedder.close()
-    tables: dict[str, list[str]] = {}
-    for name, used in (("with_meaning", FACTS), ("words_only", WITHOUT_MEANING)):
-        tables[name], facts = weights_of(table, used)
-        for way, folds in (("by part", table.parts), ("by kind", table.kinds)):
-            report(f"{name}, {way}", table, held_out(table, facts, folds), ABSTAIN_UNDER)
-        print("\n".join(tables[name]))
+    print(f"question_cosine {question_cosine(found):.3f}")
+    tables: dict[str, Mapping[str, float]] = {}
+    for name, used, parts in (
+        ("with_meaning", FACTS, ALL),
+        ("words_only", WITHOUT_MEANING, Parts(meaning=False)),
+    ):
+        table = table_of(list(gathered(found, parts)))
+        weights, facts = weights_of(table, used)
+        of_others = held_out(table, facts, table.kinds)
+        limits = thresholds(table, of_others)
+        report(f"{name}, by part", table, held_out(table, facts, table.parts), limits)
+        report(f"{name}, by kind", table, of_others, limits)
+        tables[name] = weights | limits
+        print("\n".join(f"{key} = {value:.5f}" for key, value in tables[name].items()))
     if given.write:
         written(given.write, tables, hashes(given.data))
 

@@ -28,6 +28,9 @@ from loom.client import Loom
 from server import running
 from talks import Dialogue
 
+CLIENT_TIMEOUT_S = 120.0
+"""A write of long turns waits for its vectors behind those of earlier ones."""
+
 
 @dataclass(frozen=True)
 class Bench:
@@ -42,10 +45,14 @@ class Bench:
 def client_for(url: str | None) -> Iterator[Loom]:
     """A client of the server at `url`, or of one started for the benchmark."""
     if url:
-        with Loom(url) as client:
+        with Loom(url, timeout_s=CLIENT_TIMEOUT_S) as client:
             yield client
         return
-    with tempfile.TemporaryDirectory() as home, running(Path(home)) as server, Loom(server.url) as client:
+    with (
+        tempfile.TemporaryDirectory() as home,
+        running(Path(home)) as server,
+        Loom(server.url, timeout_s=CLIENT_TIMEOUT_S) as client,
+    ):
         yield client
 
 

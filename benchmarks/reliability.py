@@ -1,9 +1,12 @@
 """How far probabilities can be trusted: reliability, calibration error, and who is told from whom."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from loom.retrieval.calibrate import FEW
 
 Floats = NDArray[np.float64]
 ANSWERED, DELETED, FOREIGN, ADVERSARIAL = "answered", "deleted", "foreign", "adversarial"
@@ -46,7 +49,7 @@ def best_of_each(probability: Floats, questions: NDArray[np.int64]) -> NDArray[n
     return order[np.r_[True, np.diff(questions[order]) > 0]]
 
 
-def report(name: str, table: Table, probability: Floats, doubted_under: float) -> None:
+def report(name: str, table: Table, probability: Floats, limits: Mapping[str, float]) -> None:
     """How far probabilities that were not fitted on this data can be trusted."""
     first = table.places == 0
     known = table.weights > 0
@@ -65,11 +68,11 @@ def report(name: str, table: Table, probability: Floats, doubted_under: float) -
     print(f"{'kind':<12}{'size':>6}{'error':>8}{'first':>8}{'deleted':>9}{'foreign':>9}   doubted of each")
     for kind in np.unique(table.kinds):
         for size in np.unique(table.sizes):
-            print(row(table, probability, best, (str(kind), int(size)), doubted_under))
+            print(row(table, probability, best, (str(kind), int(size)), limits))
 
 
 def row(
-    table: Table, probability: Floats, best: NDArray[np.int64], which: tuple[str, int], doubted_under: float
+    table: Table, probability: Floats, best: NDArray[np.int64], which: tuple[str, int], limits: Mapping[str, float]
 ) -> str:
     """One line of the table: calibration errors, AUROC of answered questions against others, and who is doubted."""
     kind, size = which
@@ -79,6 +82,8 @@ def row(
     of_best = best[(table.kinds[best] == kind) & (table.sizes[best] == size)]
     case, said = table.cases[of_best], probability[of_best]
     areas = [apart(said, case, other) for other in (DELETED, FOREIGN)]
+    share = min(1.0, FEW / size) if size else 0.0
+    doubted_under = limits["abstain_under"] + (limits["abstain_under_few"] - limits["abstain_under"]) * share
     doubts = [doubted(said[case == one], doubted_under) for one in (ANSWERED, DELETED, FOREIGN)]
     line = f"{kind:<12}{size or 'all':>6}{errors[0]:>8.3f}{errors[1]:>8.3f}{areas[0]:>9.3f}{areas[1]:>9.3f}   "
     line += "  ".join(f"{doubt:.3f}" for doubt in doubts)

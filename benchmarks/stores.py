@@ -21,6 +21,7 @@ from documents import read
 from loom.models.interface import Embedder
 from loom.retrieval import dates
 from loom.retrieval.passages import split_passages
+from loom.retrieval.speakers import ROLES
 from loom.retrieval.tokens import document, query
 from loom.storage.indexes import TextQuery
 
@@ -65,6 +66,7 @@ class Store:
         is_talk: whether neighbouring records are turns of one talk.
         days: the day of each turn of a talk, in words; empty for other kinds.
         replies: the places of an assistant's turns.
+        speakers: who speaks in each record, empty for roles and for what is no turn; none for other kinds.
     """
 
     kind: str
@@ -74,9 +76,18 @@ class Store:
     owners: NDArray[np.int64]
     vectors: Vectors
     random_cosine: float
+    question_cosine: float
     asked: list[Asked] = field(default_factory=list[Asked])
     days: Sequence[str] = ()
     replies: frozenset[int] = frozenset()
+    speakers: Sequence[str] = ()
+
+    @cached_property
+    def indexed(self) -> Sequence[Counter[str]]:
+        """How often each record holds each stem, its day's among them."""
+        if not self.days:
+            return self.counts
+        return [count + Counter(document(day).stems) for count, day in zip(self.counts, self.days, strict=True)]
 
     @cached_property
     def counts(self) -> Sequence[Counter[str]]:
@@ -138,6 +149,8 @@ def stores(data: Path, embedder: Embedder, cache: Path) -> Iterator[Store]:
             store = made((kind, talk.name), [turn.text for turn in talk.turns], questions, embedder, cache)
             store.days = [day_of(turn.said_at) for turn in talk.turns]
             store.replies = frozenset(places[turn.key] for turn in talk.turns if turn.role == "assistant")
+            speakers = [turn.text.partition(": ")[0] for turn in talk.turns]
+            store.speakers = ["" if one in ROLES else one for one in speakers]
             yield store
     for folder in DOCUMENTS:
         collection = read(data / folder)
@@ -171,4 +184,6 @@ def made(
         Asked(text, gold, category, query(text), vector)
         for (text, gold, category), vector in zip(questions, of_questions, strict=True)
     ]
-    return Store(*names, texts, names[0] in ("locomo", "beam"), owners, vectors, embedder.random_cosine, asked)
+    is_talk = names[0] in ("locomo", "beam")
+    cosines = (embedder.random_cosine, embedder.question_cosine)
+    return Store(*names, texts, is_talk, owners, vectors, *cosines, asked)

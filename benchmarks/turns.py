@@ -12,8 +12,11 @@ import snowballstemmer
 from loom.client import Loom
 from talks import Dialogue, Question, Turn
 
-BATCH = 25
+BATCH = 10
 TOP_K = 10
+VALUE_CHARACTERS_MAX = 200_000
+"""Characters of a turn that are stored as a memory; one of BEAM's is longer than a memory can be."""
+
 WITH_VECTORS = 20
 """Turns of one append that has their vectors made before it answers."""
 
@@ -128,7 +131,7 @@ def load_memories(client: Loom, dialogue: Dialogue, namespace: str) -> None:
         items = [
             {
                 "memory_key": turn.key,
-                "value": turn.text,
+                "value": turn.text[:VALUE_CHARACTERS_MAX],
                 "memory_type": "episodic",
                 "valid_at": turn.said_at or None,
                 "tags": [f"session-{turn.session}", turn.role],

@@ -55,13 +55,13 @@ class Unlimited:
 class FailingEmbedder:
     """A hashing embedder that fails while it is switched off; `off.set()` and `off.clear()` switch it.
 
-    `texts` counts the texts that were asked for, failed ones included. `random_cosine` can be set: the calibration was
-    fitted on a space whose questions lie further from what does not answer them than its texts from each other.
+    `texts` counts the texts that were asked for, failed ones included.
     """
 
     def __init__(self, *, off: bool = True) -> None:
         self._inner = HashingEmbedder()
         self.random_cosine = self._inner.random_cosine
+        self.question_cosine = self._inner.question_cosine
         self.off = Event()
         self.texts = 0
         if off:

@@ -79,7 +79,6 @@ def test_explain_withholds_nothing_and_shows_the_terms_of_each_hit(filled: Core)
 
 
 def test_when_every_hit_is_flagged_all_are_shown_and_none_is_withheld(core: Core) -> None:
-    core.embedder.random_cosine = 0.5
     core.call("memory.set", memory_key="cat", value="My cat sleeps all day.")
     answer = ask(core, query="zebra")
     assert all(hit["below_threshold"] for hit in hits(answer).values())

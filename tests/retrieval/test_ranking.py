@@ -21,6 +21,7 @@ from loom.retrieval.calibrate import (
 from loom.retrieval.dates import INTERVALS_MAX, Interval, intervals, time_scores
 from loom.retrieval.explain import explained
 from loom.retrieval.fuse import MEANING, READING, TIME, WORDS, fuse
+from loom.retrieval.lending import lent, lowered
 from loom.retrieval.recipes import RECIPES, RecipeName
 from loom.retrieval.tokens import document, query
 from loom.storage.indexes import Scored
@@ -172,7 +173,7 @@ def judged(question: str, *texts: tuple[str, float | None]) -> list[Calibrated]:
     legs = {WORDS: words, MEANING: meaning} if meaning else {WORDS: words}
     order = fuse(legs, HALVES, {WORDS: 0.0, MEANING: 0.69})
     among = standing(order)
-    return [calibrated(evidence(asked, stems[one.item_id], one, among, 0.69)) for one in order]
+    return [calibrated(evidence(asked, stems[one.item_id], one, among, 0.4)) for one in order]
 
 
 def test_a_hit_that_says_what_was_asked_is_never_flagged() -> None:
@@ -193,6 +194,22 @@ def test_the_one_right_memory_of_a_small_store_is_believed_and_an_unrelated_one_
     assert alone[0].probability > 0.5
     for store in ([("We ship on Fridays", 0.45)], [("We ship on Fridays", 0.45), ("Ana is on leave", 0.43)]):
         assert all(one.doubtful for one in judged("capital of France", *store))
+
+
+def test_how_far_a_hit_is_ahead_is_the_same_whatever_else_was_asked() -> None:
+    words, meaning = [Scored(1, 3.0), Scored(2, 1.0)], [Scored(1, 0.8), Scored(2, 0.75), Scored(3, 0.5)]
+    plain = {WORDS: words, MEANING: meaning}
+    weights = {WORDS: 0.12, MEANING: 0.18, READING: 0.7}
+    asked = query("green tea")
+    found: list[list[Evidence]] = []
+    for legs in (plain, {**plain, READING: [Scored(2, 4.0), Scored(1, -4.0)]}):
+        order = lowered(lent(fuse(legs, weights, {WORDS: 0.0, MEANING: 0.69}), []), {2}, 0.5)
+        among = standing(order)
+        found.append([evidence(asked, (), one, among, 0.4) for one in sorted(order, key=lambda one: one.item_id)])
+    assert [(one.ahead, one.ahead_of_fifth) for one in found[0]] == [
+        pytest.approx((one.ahead, one.ahead_of_fifth)) for one in found[1]
+    ]
+    assert found[0][0].ahead > 0.0 > found[0][1].ahead
 
 
 def test_a_hit_far_behind_in_a_small_store_is_flagged() -> None:

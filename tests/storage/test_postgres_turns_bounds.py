@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from store_kit import COUNT, INSERT, MIGRATIONS, ORG, WAIT_S, Refused, count, together
+from store_kit import COUNT, INSERT, MIGRATIONS, ORG, SHELF, WAIT_S, Refused, asking, count, text, together
 from turns_kit import (
     KEY,
     PATIENT,
@@ -235,6 +235,31 @@ def test_what_goes_last_goes_only_for_those_who_are_kept(line: Line) -> None:
     assert line.told() == [Refused, None, Refused, None, Refused]
     bump(line.database, counted)
     assert counted == [3]
+
+
+def test_of_an_items_words_the_last_ones_kept_are_found(line: Line) -> None:
+    def found(word: str) -> list[int]:
+        with line.database.transaction(ORG, write=False) as tx:
+            return sorted(one.item_id for one in tx.text.best(SHELF, asking(word), 9))
+
+    def undone(tx: Transaction) -> None:
+        tx.text.put(SHELF, 1, text("taken back"))
+        tx.text.remove(SHELF, 2)
+        raise Refused
+
+    line.run(
+        lambda tx: (tx.text.put(SHELF, 1, text("first")), tx.text.put(SHELF, 2, text("stays"))),
+        lambda tx: (tx.text.put(SHELF, 1, text("second")), tx.text.put(SHELF, 3, text("goes"))),
+        undone,
+        lambda tx: tx.text.remove(SHELF, 3),
+        lambda tx: tx.text.put(SHELF, 4, text("late")),
+    )
+    assert line.told() == [None, None, Refused, None, None]
+    assert {word: found(word) for word in ("first", "second", "stays", "goes", "late", "taken")} == {
+        "first": [], "second": [1], "stays": [2], "goes": [], "late": [4], "taken": []
+    }  # fmt: skip
+    line.run(lambda tx: tx.text.remove(SHELF, 1), lambda tx: tx.text.put(SHELF, 1, text("again")))
+    assert (found("second"), found("again")) == ([], [1])
 
 
 def test_what_fails_with_the_commit_fails_for_all(line: Line) -> None:

@@ -133,6 +133,7 @@ class Federation:
             vector=vector,
             space=prepare.embedder.space.fingerprint,
             random_cosine=prepare.embedder.random_cosine,
+            question_cosine=prepare.embedder.question_cosine,
             top_k=request.top_k,
             tags=tuple(request.tags),
             recipe=request.recipe,

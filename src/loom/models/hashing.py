@@ -27,6 +27,7 @@ class HashingEmbedder:
     """Feature hashing of case-folded words; deterministic across machines and processes."""
 
     random_cosine: float = 0.1
+    question_cosine: float = 0.1
 
     def __init__(self, dimension: int = DIMENSION) -> None:
         self.space = Space(

@@ -68,6 +68,11 @@ class Embedder(Protocol):
         """The median cosine of two unrelated texts in this space: what counts as no similarity at all."""
         ...
 
+    @property
+    def question_cosine(self) -> float:
+        """The median cosine of a question and a passage that has nothing to do with it, in this space."""
+        ...
+
     def warm(self) -> None:
         """Begin to load in the background; returns at once, and may be called again."""
         ...

@@ -77,6 +77,7 @@ class OnnxEmbedder:
     def __init__(self, source: Source) -> None:
         self.space: Space = source.space
         self.random_cosine: float = source.random_cosine
+        self.question_cosine: float = source.question_cosine
         self._source = source
         self._queries = Lane.of("embed-query", QUERIES_WAITING_MAX)
         self._passages = Lane.of("embed-passage", PASSAGES_WAITING_MAX)

@@ -44,6 +44,7 @@ class _Row(BaseModel):
     tokens_max: int = Field(gt=0)
     quantisation: str = "float32"
     random_cosine: float = Field(ge=-1.0, le=1.0)
+    question_cosine: float | None = Field(default=None, ge=-1.0, lt=1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ class Source:
         tokenizer: the tokeniser's JSON file.
         licence: the weights' licence.
         random_cosine: the median cosine of two unrelated texts.
+        question_cosine: the median cosine of a question and a text that has nothing to do with it.
     """
 
     space: Space
@@ -63,6 +65,7 @@ class Source:
     tokenizer: Path
     licence: str
     random_cosine: float
+    question_cosine: float
 
     def verify(self) -> None:
         """Read both files and compare their hashes; about 0.1 s.
@@ -159,4 +162,5 @@ def _source(model: str, row: _Row, folder: Path, origin: str) -> Source:
         tokens_max=row.tokens_max,
         quantisation=row.quantisation,
     )
-    return Source(space, weights, tokenizer, row.licence, row.random_cosine)
+    question_cosine = row.random_cosine if row.question_cosine is None else row.question_cosine
+    return Source(space, weights, tokenizer, row.licence, row.random_cosine, question_cosine)

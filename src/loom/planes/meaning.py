@@ -15,11 +15,13 @@ class Meaning:
         vector: None when the embedder gave none in time; the search then goes by words.
         space: the embedding space.
         random_cosine: the median cosine of unrelated texts in that space.
+        question_cosine: the median cosine of a question and a text that has nothing to do with it.
     """
 
     vector: Vector | None
     space: str
     random_cosine: float
+    question_cosine: float
 
 
 def meaning_of(prepare: Prepare, query: str) -> Meaning:
@@ -29,4 +31,4 @@ def meaning_of(prepare: Prepare, query: str) -> Meaning:
         vector = embedder.embed_query(query, prepare.limits.leg_timeout_s)
     except EmbedderFailed:
         vector = None
-    return Meaning(vector, embedder.space.fingerprint, embedder.random_cosine)
+    return Meaning(vector, embedder.space.fingerprint, embedder.random_cosine, embedder.question_cosine)

@@ -6,7 +6,9 @@ record is always near. Without a vector the words' part is left, with weights of
 
 The weights stand in `calibration.toml`, which `benchmarks/calibrate.py` makes: it says from which data, and prints
 how well the probabilities hold on data that were left out. A hit is flagged under the
-probability that 199 of 200 right hits reach; an answer is doubted whose best hit is under `abstain_under`.
+probability that 199 of 200 right hits reach; an answer is doubted whose best hit is under what 98 of
+100 answered questions reach. In a store of a few memories what is doubted is flagged, too: there what is right stands
+out, and half of what is asked has no answer.
 """
 
 import tomllib
@@ -19,7 +21,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-from loom.retrieval.fuse import MEANING, WORDS, Fused
+from loom.retrieval.fuse import MEANING, READING, TIME, WORDS, Fused
 from loom.storage.indexes import TextQuery
 
 NOTHING_FOUND: Final = "nothing was found"
@@ -27,10 +29,11 @@ NOTHING_LIKELY: Final = "no hit is likely to answer"
 CANDIDATES_MAX: Final = 200
 """More candidates than this say nothing more: each leg brings a hundred of however many there are."""
 
-SMALL: Final = 5
-FLAGGED_MORE: Final = 9.0
-"""Among five candidates or fewer a hit is flagged under ten times the probability, and an answer doubted under
-twice: there what is right stands out, and little is lost."""
+FEW: Final = 3
+"""Among so many candidates or fewer the thresholds are `abstain_under_few`; from there they go over into the others,
+the one for flags the faster, for among ten already many a right hit is not the first."""
+
+FIFTH: Final = 5
 
 _LOGIT_MAX: Final = 30.0
 
@@ -57,10 +60,15 @@ class Logistic(BaseModel):
     words: float
     words_many: float
     words_lead: float
+    ahead: float
+    ahead_many: float
+    ahead_of_fifth: float
+    ahead_of_fifth_many: float
     many: float
     few: float
     flagged_under: float
     abstain_under: float
+    abstain_under_few: float
 
 
 class _Tables(BaseModel):
@@ -93,6 +101,8 @@ class Evidence:
         lead: how much nearer it is than the nearest of the others; negative when another is nearer.
         words: its words score as a part of the best one's, 0..1.
         words_lead: how far that is ahead of the best of the others; negative when another is ahead.
+        ahead: how far its rank score is ahead of the best of the others, see `_ranked_by`; negative when another's is.
+        ahead_of_fifth: the same of the fifth best score, or of the last of fewer.
         candidates: how many were ranked, at least 1.
     """
 
@@ -101,15 +111,25 @@ class Evidence:
     lead: float = 0.0
     words: float = 0.0
     words_lead: float = 0.0
+    ahead: float = 0.0
+    ahead_of_fifth: float = 0.0
     candidates: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What a ranking says of every hit in it: each leg's best two raw scores, and the number of candidates."""
+    """What a ranking says of every hit in it.
+
+    Attributes:
+        words: the leg's best two raw scores.
+        meaning: the same of this leg.
+        scores: the best five rank scores, see `_ranked_by`.
+        candidates: how many were ranked.
+    """
 
     words: tuple[float, float | None]
     meaning: tuple[float, float | None]
+    scores: tuple[float, ...]
     candidates: int
 
 
@@ -157,25 +177,38 @@ def coverage(query: TextQuery, stems: Collection[str]) -> float:
 
 def standing(order: Sequence[Fused]) -> Standing:
     """What the whole ranking says, from its legs' raw scores."""
-    return Standing(_best_two(order, WORDS), _best_two(order, MEANING), max(1, len(order)))
+    best = tuple(nlargest(FIFTH, map(_ranked_by, order)))
+    return Standing(_best_two(order, WORDS), _best_two(order, MEANING), best, max(1, len(order)))
 
 
-def evidence(query: TextQuery, stems: Collection[str], hit: Fused, among: Standing, random_cosine: float) -> Evidence:
-    """The evidence for a hit of a ranking; `stems` are those of its searchable text."""
+def evidence(query: TextQuery, stems: Collection[str], hit: Fused, among: Standing, question_cosine: float) -> Evidence:
+    """The evidence for a hit of a ranking.
+
+    Args:
+        query: the question's tokens.
+        stems: those of the hit's searchable text.
+        hit: one of the ranking.
+        among: what the ranking says.
+        question_cosine: what a question and a text that has nothing to do with it have in this space.
+    """
     cosine, score = hit.raw(MEANING), hit.raw(WORDS) or 0.0
     top = among.words[0]
-    near = None if cosine is None else nearness(cosine, random_cosine)
+    near = None if cosine is None else nearness(cosine, question_cosine)
     lead = 0.0
     if near is not None and cosine is not None:
         other = _best_other(cosine, among.meaning)
-        lead = near if other is None else (cosine - other) / (1.0 - random_cosine)
+        lead = near if other is None else (cosine - other) / (1.0 - question_cosine)
     best_other = _best_other(score, among.words) or 0.0
+    ranked_by, scores = _ranked_by(hit), among.scores
+    first, second = (scores[0], scores[1]) if len(scores) > 1 else (0.0, 0.0)
     return Evidence(
         nearness=near,
         coverage=coverage(query, stems),
         lead=lead,
         words=score / top if top > 0.0 else 0.0,
         words_lead=(score - best_other) / top if top > 0.0 else 0.0,
+        ahead=ranked_by - (second if ranked_by >= first else first),
+        ahead_of_fifth=ranked_by - (scores[-1] if len(scores) > 1 else 0.0),
         candidates=among.candidates,
     )
 
@@ -198,17 +231,20 @@ def calibrated(facts: Evidence) -> Calibrated:
         + (table.lead + table.lead_many * many) * facts.lead
         + by_words * facts.words
         + table.words_lead * facts.words_lead
+        + (table.ahead + table.ahead_many * many) * facts.ahead
+        + (table.ahead_of_fifth + table.ahead_of_fifth_many * many) * facts.ahead_of_fifth
         + table.many * many
         + table.few * few
     )
     probability = 1.0 / (1.0 + exp(-max(-_LOGIT_MAX, min(_LOGIT_MAX, logit))))
-    share = min(1.0, SMALL / count)
-    flagged_under = table.flagged_under * (1.0 + FLAGGED_MORE * share * share)
+    share = min(1.0, FEW / count)
+    flagged_under = table.flagged_under + (table.abstain_under_few - table.flagged_under) * share**4
+    abstain_under = table.abstain_under + (table.abstain_under_few - table.abstain_under) * share
     return Calibrated(
         probability,
         # What holds every word of the question is shown, however much nearer another hit is.
         below_threshold=probability < flagged_under and covered < 1.0,
-        doubtful=probability < table.abstain_under * (1.0 + share),
+        doubtful=probability < abstain_under,
     )
 
 
@@ -220,6 +256,21 @@ def confidence(hits: Sequence[Calibrated]) -> Confidence:
     if all(hit.doubtful for hit in hits):
         return Confidence(best, abstain=True, reason=NOTHING_LIKELY)
     return Confidence(best, abstain=False, reason="")
+
+
+def _ranked_by(hit: Fused) -> float:
+    """The part of the rank score that words, meaning and neighbours have, as if nothing else was asked.
+
+    So it says the same whatever the recipe. What lowers a hit as a whole counts here, too.
+    """
+    legs = hit.legs
+    others = {name: legs.shares[name] for name in (READING, TIME) if name in legs.shares}
+    left = 1.0 - sum(others.values())
+    if not others or left <= 0.0:
+        return hit.score
+    lent = (hit.loan.share or 0.0) if hit.loan else 0.0
+    theirs = sum(legs.normalised[name].get(hit.item_id, 0.0) * share for name, share in others.items())
+    return hit.rate * ((hit.score / hit.rate - lent - theirs) / left + lent)
 
 
 def _best_two(order: Sequence[Fused], leg: str) -> tuple[float, float | None]:

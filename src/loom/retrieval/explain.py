@@ -23,6 +23,8 @@ def explained(hit: Fused, evidence: Evidence, probability: float) -> Mapping[str
     numbers["nearness_lead"] = evidence.lead
     numbers["words_of_best"] = evidence.words
     numbers["words_lead"] = evidence.words_lead
+    numbers["score_ahead"] = evidence.ahead
+    numbers["score_ahead_of_fifth"] = evidence.ahead_of_fifth
     numbers["candidates"] = float(evidence.candidates)
     numbers["probability"] = probability
     return numbers

@@ -12,8 +12,9 @@ from typing import Final
 
 from loom.retrieval.fuse import Fused, Loan
 
-SHARES: Final[Mapping[int, float]] = MappingProxyType({1: 0.4, 2: 0.3})
-"""What a turn is lent of a neighbour's score, by the distance."""
+SHARES: Final[Mapping[int, float]] = MappingProxyType({1: 0.5, 2: 0.3})
+"""What a turn is lent of a neighbour's score, by the distance. LoCoMo's hit@5 is 77.7 with these,
+76.6 with 0.4 and 0.3, and so in either half of the dialogues; more costs what several turns answer together."""
 
 REACH: Final = max(SHARES)
 WHOLE: Final = 1.0 + max(SHARES.values())
@@ -58,15 +59,13 @@ def lent(fused: Sequence[Fused], beside: Iterable[Beside]) -> list[Fused]:
     return order
 
 
-def lowered(order: Sequence[Fused], replies: Collection[int]) -> list[Fused]:
-    """The ranking with the assistant's turns at their share of the score; best first, as `lent` orders."""
+def lowered(order: Sequence[Fused], some: Collection[int], share: float = REPLY_SHARE) -> list[Fused]:
+    """The ranking with some items, an assistant's turns mostly, at a share of their score; best first, as `lent`."""
     changed = [
-        Fused(one.item_id, one.score * REPLY_SHARE, one.legs, one.rate * REPLY_SHARE, one.loan)
-        if one.item_id in replies
-        else one
+        Fused(one.item_id, one.score * share, one.legs, one.rate * share, one.loan) if one.item_id in some else one
         for one in order
     ]
-    return sorted(changed, key=lambda one: (-one.score, -one.item_id)) if replies else changed
+    return sorted(changed, key=lambda one: (-one.score, -one.item_id)) if some else changed
 
 
 def asks_what_was_answered(question: str) -> bool:

@@ -27,6 +27,7 @@ class Recipe:
         word_weight: unstemmed matches against 1.0 for stemmed ones, in the words leg.
         phrases_first: hits that hold a quoted phrase, or the whole query side by side, come first.
         neighbours: turns of a talk are lent a share of what the turns beside them score.
+        speakers: where the question names one who speaks in a talk, the turns of others count less.
         common_share: among many memories a word that more of them hold is left out when rarer ones remain.
         read_again_max: of the best candidates, how many a cross-encoder reads; 0 for none.
     """
@@ -37,6 +38,7 @@ class Recipe:
     word_weight: float = 0.5
     phrases_first: bool = False
     neighbours: bool = False
+    speakers: bool = False
     common_share: float = COMMON_SHARE
     read_again_max: int = 0
 
@@ -46,20 +48,26 @@ def _weights(**legs: float) -> Mapping[str, float]:
 
 
 _BALANCED: Final = Recipe(
-    "balanced", _weights(**{WORDS: 0.4, MEANING: 0.6, TIME: 0.15}), candidates_max=100, neighbours=True
+    "balanced",
+    _weights(**{WORDS: 0.4, MEANING: 0.6, TIME: 0.15}),
+    candidates_max=100,
+    neighbours=True,
+    speakers=True,
 )
 
 RECIPES: Final[Mapping[RecipeName, Recipe]] = MappingProxyType(
     {
         "": _BALANCED,
         "balanced": _BALANCED,
-        "fast": Recipe("fast", _weights(**{WORDS: 0.4, MEANING: 0.6}), candidates_max=50, common_share=0.05),
+        "fast": Recipe(
+            "fast", _weights(**{WORDS: 0.4, MEANING: 0.6}), candidates_max=50, speakers=True, common_share=0.05
+        ),
         "quality": replace(
             _BALANCED,
             name="quality",
-            weights=_weights(**{WORDS: 0.12, MEANING: 0.18, TIME: 0.045, READING: 0.7}),
+            weights=_weights(**{WORDS: 0.2, MEANING: 0.3, TIME: 0.075, READING: 0.5}),
             candidates_max=200,
-            read_again_max=20,
+            read_again_max=10,
         ),
         "verbatim": Recipe(
             "verbatim",
@@ -77,5 +85,7 @@ RECIPES: Final[Mapping[RecipeName, Recipe]] = MappingProxyType(
 )
 """Every recipe by name; the empty name is the server's default.
 
-`quality` ranks as `balanced` does, over more candidates. `graph` is `balanced`: no graph of entities is kept.
+`quality` ranks as `balanced` does, over more candidates, and reads the best ten again: on LoCoMo and BEAM ten are as
+good as twenty (hit@5 81.3 and 74.3 against 80.9 and 73.6) in half the time, and half the weight is as good as more and
+loses less where time was too short to read them all. `graph` is `balanced`: no graph of entities is kept.
 """

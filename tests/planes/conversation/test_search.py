@@ -44,6 +44,18 @@ def test_a_neighbour_that_is_a_hit_itself_is_not_shown_twice(core: Core) -> None
     assert len(ids) == len(set(ids)) == 4
 
 
+def test_the_one_who_is_asked_about_comes_first(core: Core) -> None:
+    for name, content in (("Ben", "My job is baking bread."), ("Ana", "My job is baking cakes.")):
+        message = {"role": "user", "name": name, "content": content}
+        core.call("conversation.append", session=name, messages=[message])
+    for name in ("Ana", "Ben"):
+        answer = hits(core, f"What is the job of {name}, baking?", explain=True)
+        assert [hit["speaker"] for hit in answer][:1] == [name]
+        for hit in answer:
+            shares = sum(part for leg, part in hit["score_components"].items() if leg.endswith("_share"))
+            assert shares == pytest.approx(hit["rank_score"], abs=1e-5)
+
+
 def test_a_turn_is_raised_by_what_stands_beside_it(core: Core) -> None:
     talk(core, "s", "Which tea is smoked over pinewood fires?", "Lapsang souchong, as I remember.")
     for number in range(20):

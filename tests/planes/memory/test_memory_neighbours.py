@@ -10,7 +10,7 @@ from fakes import Core, CoreOf
 from loom import federation
 from loom.ledger import embedding
 from loom.planes import memory
-from loom.planes.memory import rereading
+from loom.planes.memory import neighbours, rereading, select
 
 QUESTION = "tea smoked over pinewood"
 ASKS = "Ana: Which tea is smoked over pinewood fires?"
@@ -47,6 +47,33 @@ def test_a_turn_is_raised_by_the_turn_beside_it(core: Core, memory_type: str) ->
             hit["rank_score"], abs=1e-5
         )
     assert share(core, "t16", recipe="fast") == 0.0
+
+
+@pytest.mark.parametrize("recipe", ["fast", "balanced"])
+def test_the_one_who_is_asked_about_comes_first(core: Core, recipe: str) -> None:
+    for key, value in (("b", "Ben: My job is baking bread."), ("a", "Jos\u00e9: My job is baking cakes.")):
+        core.call("memory.set", memory_key=key, value=value, session_id=key)
+    write(core, ["A job of baking is open.", *OTHERS], session_id="others")
+    for name, first, second in (("Ben", "b", "a"), ("jos\u00e9", "a", "b")):
+        found = hits(core, f"What is the job of {name}, baking?", recipe=recipe, top_k=40)
+        assert keys(found).index(first) < keys(found).index(second)
+        lowered = next(hit for hit in found if hit["memory_key"] == second)
+        parts = [part for leg, part in lowered["score_components"].items() if leg.endswith("_share")]
+        assert sum(parts) == pytest.approx(lowered["rank_score"], abs=1e-5)
+
+
+def test_who_speaks_in_a_memory() -> None:
+    seen = select.Seen("a", "-", "-", "semantic", None, 0, "")
+    for head, name in (
+        ('"Ana: yes"', "Ana"),
+        ('"Ana Maria Lopez: yes"', "Ana Maria Lopez"),
+        ('"\u00c9mile: oui"', "\u00c9mile"),
+        ('"assistant: yes"', "assistant"),
+        ('"note: buy milk"', ""),
+        ('"Something else: and more words"', ""),
+        ('{"Ana": 1}', ""),
+    ):
+        assert neighbours.speaker_of(replace(seen, head=head)) == name
 
 
 def test_facts_that_were_written_one_after_the_other_lend_nothing(core: Core) -> None:
@@ -125,7 +152,7 @@ def test_quality_puts_first_what_was_read_to_be_the_answer(core: Core) -> None:
     assert sum(part for name, part in told.items() if name.endswith("_share")) == pytest.approx(
         found[0]["rank_score"], abs=1e-5
     )
-    assert reader.asked == [("which walrus sings in the house?", 12, rereading.TIMEOUT_S)]
+    assert reader.asked == [("which walrus sings in the house?", 10, rereading.TIMEOUT_S)]
 
 
 def test_search_query_has_it_read_too(core_of: CoreOf) -> None:

@@ -212,7 +212,7 @@ def answer(ctx: Context, request: SearchRequest) -> SearchAnswer:
         search.LATEST_US if until is None else until,
     )
     page, meaning = ready.page, ready.meaning
-    quest = Quest(where, request.query, meaning.vector, meaning.space, meaning.random_cosine, page.depth)
+    quest = quest_of(where, request.query, meaning, page.depth)
     ranking = search.ranked(ctx.tx, quest)
     end = page.offset + request.top_k
     judged = hits(ctx.tx, quest, ranking, (page.offset, end), Show(request.bodies, request.neighbours, request.explain))
@@ -229,6 +229,11 @@ def answer(ctx: Context, request: SearchRequest) -> SearchAnswer:
         namespaces_searched=list(spaces.read),
         namespaces_skipped=list(spaces.skipped),
     )
+
+
+def quest_of(where: Filter, query: str, meaning: Meaning, top_k: int) -> Quest:
+    """A question as a search."""
+    return Quest(where, query, meaning.vector, meaning.space, meaning.random_cosine, meaning.question_cosine, top_k)
 
 
 def degraded(quest: Quest, ranking: Ranking) -> list[str]:
@@ -275,7 +280,7 @@ def worth_of(one: Fused, turn: Turn, quest: Quest, ranking: Ranking, among: Stan
     """How likely a turn answers. What memories are judged by was fitted on turns of conversations."""
     text = rules.words_text(turn.speaker, turn.said or turn.aside, turn.said_at)[:JUDGED_CHARACTERS_MAX]
     stems = tokens.stems_among(text, ranking.query.stems)
-    return calibrate.calibrated(calibrate.evidence(ranking.query, stems, one, among, quest.random_cosine))
+    return calibrate.calibrated(calibrate.evidence(ranking.query, stems, one, among, quest.question_cosine))
 
 
 def hit(
@@ -342,7 +347,8 @@ def components(one: Fused) -> dict[str, float | None]:
 def ask(tx: Transaction, question: Question) -> Section:
     """The conversations section: the best turns of the question's namespaces."""
     where = Filter(question.namespaces, question.reader)
-    quest = Quest(where, question.query, question.vector, question.space, question.random_cosine, question.top_k)
+    meaning = Meaning(question.vector, question.space, question.random_cosine, question.question_cosine)
+    quest = quest_of(where, question.query, meaning, question.top_k)
     ranking = search.ranked(tx, quest)
     bodies = question.bodies if question.bodies in ("none", "full") else "excerpt"
     found = hits(tx, quest, ranking, (0, question.top_k), Show(bodies, NEIGHBOURS_DEFAULT, question.explain))

@@ -141,7 +141,7 @@ def judged(tx: Transaction, quest: Quest, page: Page, ranking: Ranking) -> list[
     for fused in order:
         item = items[fused.item_id]
         stems = tokens.stems_among(words_of(item)[:JUDGED_CHARACTERS_MAX], ranking.query.stems)
-        facts = calibrate.evidence(ranking.query, stems, fused, among, quest.random_cosine)
+        facts = calibrate.evidence(ranking.query, stems, fused, among, quest.question_cosine)
         found.append(Judged(item, fused, facts, calibrate.calibrated(facts)))
     return found
 

@@ -13,6 +13,7 @@ from typing import Final, cast
 from loom.planes.memory import select
 from loom.planes.memory.select import Filter, Seen
 from loom.retrieval.lending import Beside
+from loom.retrieval.speakers import ROLES
 from loom.storage.interface import Row, Transaction
 
 EPISODE: Final = "episodic"
@@ -20,9 +21,9 @@ NO_SESSION: Final = "-"
 APART_US_MAX: Final = 86_400_000_000
 """Turns whose claims hold from moments further apart than a day are of two talks."""
 
-_SPEAKER: Final = re.compile(
-    r'"(?:(?P<machine>assistant|ai|bot|system|tool)|user|human|[A-Z][\w.-]*(?: [A-Z][\w.-]*){0,2}): ', re.ASCII
-)
+MACHINES: Final = ROLES - {"user", "human"}
+
+_SPEAKER: Final = re.compile(r'"([^\W\d_][\w.-]*(?: [^\W\d_][\w.-]*){0,2}): ')
 """How a turn's value begins, as JSON: a role as chats name them, or a name of up to three words."""
 
 BESIDE = """
@@ -59,13 +60,21 @@ def beside(
 
 def is_turn(seen: Seen) -> bool:
     """Whether a memory is told as a turn of a talk."""
-    return seen.memory_type == EPISODE or _SPEAKER.match(seen.head) is not None
+    return seen.memory_type == EPISODE or speaker_of(seen) != ""
 
 
 def is_said_by_machine(seen: Seen) -> bool:
     """Whether a memory is a turn that an assistant or a tool has."""
+    return speaker_of(seen) in MACHINES
+
+
+def speaker_of(seen: Seen) -> str:
+    """Who speaks in a memory: a role, or a name whose words begin with capitals; empty for nobody."""
     match = _SPEAKER.match(seen.head)
-    return match is not None and match["machine"] is not None
+    if match is None:
+        return ""
+    name = match[1]
+    return name if name in ROLES or all(word[0].isupper() for word in name.split(" ")) else ""
 
 
 def _pairs(row: Row) -> list[Beside]:

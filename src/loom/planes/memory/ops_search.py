@@ -154,7 +154,16 @@ def filter_of(page: Page, spaces: tuple[str, ...], reader: Reader, now_us: int) 
 def quest_of(page: Page, where: Filter, meaning: Meaning) -> Quest:
     """The page as a search."""
     recipe = RECIPES[page.recipe]
-    return Quest(where, page.query, meaning.vector, meaning.space, meaning.random_cosine, recipe, page.pool)
+    return Quest(
+        where,
+        page.query,
+        meaning.vector,
+        meaning.space,
+        meaning.random_cosine,
+        meaning.question_cosine,
+        recipe,
+        page.pool,
+    )
 
 
 def page_of(question: Question) -> Page:
@@ -194,8 +203,12 @@ def question_quest(page: Page, question: Question) -> Quest:
     # The page of a search of one namespace goes on in that one, though the request's default is all.
     spaces = question.namespaces if page.namespace_scope == "all_mine" else (question.namespace,)
     where = filter_of(page, spaces, reader, question.now_us)
-    quest = quest_of(page, where, Meaning(question.vector, question.space, question.random_cosine))
+    quest = quest_of(page, where, _meaning(question))
     return replace(quest, read_again=question.read_again)
+
+
+def _meaning(question: Question) -> Meaning:
+    return Meaning(question.vector, question.space, question.random_cosine, question.question_cosine)
 
 
 def refined(prepare: Prepare, question: Question) -> Question:

@@ -15,6 +15,7 @@ from loom.retrieval.dates import Interval
 from loom.retrieval.fuse import MEANING, READING, TIME, WORDS, Fused, fuse
 from loom.retrieval.lending import Beside, asks_what_was_answered, lent, lowered
 from loom.retrieval.recipes import Recipe
+from loom.retrieval.speakers import OTHERS_SHARE, ROLES, asked_about
 from loom.storage.indexes import Scored, Shelf, TextQuery, Vector
 from loom.storage.interface import Transaction
 
@@ -41,6 +42,7 @@ class Quest:
         vector: the query's embedding; None when there is none.
         space: the vector's embedding space.
         random_cosine: the median cosine of unrelated texts in that space.
+        question_cosine: the median cosine of a question and a text that has nothing to do with it.
         recipe: how to rank.
         pool: how many candidates each leg brings from each namespace; the same for every page of one search.
         read_again: what a cross-encoder says of the best candidates, by item id; see `rereading`.
@@ -51,6 +53,7 @@ class Quest:
     vector: Vector | None
     space: str
     random_cosine: float
+    question_cosine: float
     recipe: Recipe
     pool: int
     read_again: Mapping[int, float] = field(default_factory=lambda: MappingProxyType({}))
@@ -125,8 +128,18 @@ def ranked(tx: Transaction, quest: Quest) -> Ranking:
         order = lent(order, beside)
     if quest.recipe.neighbours and not asks_what_was_answered(quest.query):
         order = lowered(order, {item_id for item_id, seen in items.items() if neighbours.is_said_by_machine(seen)})
+    if quest.recipe.speakers:
+        order = lowered(order, _of_others(query, items), OTHERS_SHARE)
     order.sort(key=lambda one: one.item_id not in phrased)
     return Ranking(order, query, meaning_lost)
+
+
+def _of_others(query: TextQuery, items: Mapping[int, Seen]) -> set[int]:
+    """The turns of others than the one speaker whom the question names."""
+    spoken = {item_id: neighbours.speaker_of(seen) for item_id, seen in items.items()}
+    named = {item_id: name for item_id, name in spoken.items() if name and name not in ROLES}
+    about = asked_about(query, set(named.values()))
+    return {item_id for item_id, name in named.items() if name != about} if about else set()
 
 
 def _found_in(

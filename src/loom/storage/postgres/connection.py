@@ -5,7 +5,7 @@ raises them. A lost race is `Raced`; what the server is at fault for is a
 `StoreError` in words that may be shown.
 """
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import LiteralString, cast
@@ -167,6 +167,15 @@ class Session:
     def send_last(self, sql: str, params: Mapping[str, object]) -> None:
         """The same; a session that shares its commit runs it with that."""
         self.send(sql, params)
+
+    def send_settled(self, about: Hashable, statements: Sequence[tuple[str, Mapping[str, object]]]) -> None:
+        """Run statements that settle what is kept about one thing, which nothing later in the transaction reads.
+
+        A session that shares its commit runs them with that, unless a later one settles the same anew.
+        """
+        del about
+        for sql, params in statements:
+            self.send(sql, params)
 
     def ask(self, sql: str, params: Mapping[str, object], take: Callable[[TupleRow], object]) -> None:
         """Run a query together with the next statement that has an answer; `take` is given its one row."""

@@ -191,12 +191,16 @@ class PostgresTextIndex:
         number = lexemes.shelf_id(self._org, shelf)
         parts = lexemes.parts_of(lexemes.sign_of(number), text)
         common = {"org": self._org, "shelf": number, "item": item_id, "parts": len(parts)}
-        for place, part in enumerate(parts):
-            self._session.send(_PUT, {**common, "part": place, "token_count": part.token_count, "tokens": part.tokens})
+        puts = [
+            (_PUT, {**common, "part": place, "token_count": part.token_count, "tokens": part.tokens})
+            for place, part in enumerate(parts)
+        ]
+        self._session.send_settled((number, item_id), puts)
 
     def remove(self, shelf: Shelf, item_id: int) -> None:
         """Forget the item."""
-        self._session.send(_REMOVE, {**self._on(shelf), "item": item_id})
+        on = self._on(shelf)
+        self._session.send_settled((on["shelf"], item_id), [(_REMOVE, {**on, "item": item_id})])
 
     def scrub(self, shelf: Shelf) -> None:
         """Have an upkeep soon take the bytes of removed rows out of the files, of every table."""

@@ -20,7 +20,7 @@ ever. A member that locks something else than its turn says is safe, and merely 
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from contextlib import contextmanager
 
 import psycopg
@@ -60,6 +60,7 @@ class _Group:
         connection: it is open on; whoever holds the line is alone on it.
         kept: members whose work is in the transaction.
         last: statements of theirs that go with the commit.
+        settled: the same, the latest about each thing.
         waits_since_s: when the first of them began to wait for the commit.
         committing: whether a COMMIT may have been sent. Under the mutex.
         failure: why nothing is kept, or may not be. Under the mutex until `done`.
@@ -67,12 +68,13 @@ class _Group:
         done: set when it has, and `failure` is final.
     """
 
-    __slots__ = ("committing", "connection", "done", "failure", "kept", "last", "over", "waits_since_s")
+    __slots__ = ("committing", "connection", "done", "failure", "kept", "last", "over", "settled", "waits_since_s")
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.kept = 0
         self.last: list[Last] = []
+        self.settled: dict[Hashable, Sequence[Last]] = {}
         self.waits_since_s = 0.0
         self.committing = False
         self.failure: StoreError | Raced | None = None
@@ -92,21 +94,29 @@ class _Member(Session):
         self.joined = group.kept > 0
         self._group = group
         self._last: list[Last] = []
+        self._settled: dict[Hashable, Sequence[Last]] = {}
 
     def send_last(self, sql: str, params: Mapping[str, object]) -> None:
         """Run a statement together with the shared commit, should the member's work be kept."""
         self.need_write("a change")
         self._last.append((sql, params))
 
+    def send_settled(self, about: Hashable, statements: Sequence[Last]) -> None:
+        """Run statements together with the shared commit, should the member's work be kept and none settle it later."""
+        self.need_write("a change")
+        self._settled[about] = statements
+
     def leave(self, mark: str) -> None:
         """Run what waits and set the mark; the member's work is kept."""
         super().leave(mark)
         self._group.last.extend(self._last)
+        self._group.settled |= self._settled
         self._group.kept += 1
 
     def commit(self) -> None:
         """Run what waits, here and with those before, and commit."""
-        for sql, params in (*self._group.last, *self._last):
+        settled = self._group.settled | self._settled
+        for sql, params in (*self._group.last, *self._last, *(one for each in settled.values() for one in each)):
             self.send(sql, params)
         super().commit()
 
