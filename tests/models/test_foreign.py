@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from loom.models.facts import CANARIES, UNRELATED, Facts, facts_in, measured
+from loom.models.facts import CANARIES, QUESTIONS, UNRELATED, Facts, facts_in, measured
 from loom.models.foreign import CHECKED_AGAIN_S, TRIED_AGAIN_S, Family, ForeignEmbedder, Memory, opened
 from loom.models.hashing import HashingEmbedder
 from loom.models.interface import Embedder, EmbedderFailed, Space, checked
@@ -67,8 +67,8 @@ class Moment:
 def test_a_new_model_is_asked_once_and_known_from_then_on() -> None:
     shelf, model = Shelfful(), Scripted()
     first = opened(model, FAMILY, shelf.memory())
-    assert [len(texts) for texts, _ in model.calls] == [len(UNRELATED)]
-    assert all(text.startswith("keep: ") for text in model.calls[0][0])
+    assert [len(texts) for texts, _ in model.calls] == [len(UNRELATED) + len(QUESTIONS)]
+    assert [text[:5] for text in model.calls[0][0]] == ["keep:"] * len(UNRELATED) + ["ask: "] * len(QUESTIONS)
     assert (first.space.dimension, first.space.source, first.space.model) == (24, "openai", "scripted")
     assert first.random_cosine == shelf.kept[0][1].random_cosine
     quiet = Scripted()
@@ -113,7 +113,8 @@ def test_a_dimension_that_was_set_and_is_not_given_is_told() -> None:
 
 def known(model: Scripted, moment: Moment) -> ForeignEmbedder:
     space = FAMILY.space(24)
-    facts = measured(lambda texts: HashingEmbedder(24).embed_passages([f"keep: {text}" for text in texts], 1.0))
+    inner = HashingEmbedder(24)
+    facts = measured(inner.embed_passages([f"keep: {text}" for text in UNRELATED], 1.0), [inner.embed_query("q", 1.0)])
     return ForeignEmbedder(model, space, facts, clock_s=moment)
 
 
@@ -186,14 +187,16 @@ def test_a_space_is_named_by_model_prefixes_and_dimension() -> None:
 
 
 def test_facts_are_told_and_read_again() -> None:
-    facts = Facts(0.123, {"a ü": "AAAA"})
+    facts = Facts(0.123, 0.1, {"a ü": "AAAA"})
     assert facts_in(facts.told()) == facts
     assert facts_in("") is None
 
 
 def test_what_is_measured_of_the_built_in_model_is_near_what_is_known_of_it() -> None:
     embedder = OnnxEmbedder(installed())
-    facts = measured(lambda texts: embedder.embed_passages(texts, PATIENCE_S))
+    questions = [embedder.embed_query(question, PATIENCE_S) for question in QUESTIONS]
+    facts = measured(embedder.embed_passages(UNRELATED, PATIENCE_S), questions)
     embedder.close()
+    assert facts.question_cosine < facts.random_cosine
     assert facts.random_cosine == pytest.approx(embedder.random_cosine, abs=0.08)
     assert len(facts.canaries) == CANARIES

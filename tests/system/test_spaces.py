@@ -126,17 +126,17 @@ def test_what_was_measured_is_kept_beside_the_space(spaces: Spaces) -> None:
     family = Family("openai", "m", query_prefix="query: ")
     assert spaces.find(family) is None
     eight, nine = family.space(8), family.space(9)
-    spaces.keep(eight, Facts(0.4, {"a text": "AAAA"}))
-    assert spaces.find(family) == (eight, Facts(0.4, {"a text": "AAAA"}))
+    spaces.keep(eight, Facts(0.4, 0.1, {"a text": "AAAA"}))
+    assert spaces.find(family) == (eight, Facts(0.4, 0.1, {"a text": "AAAA"}))
     assert spaces.find(replace(family, dimension=9)) is None
     assert spaces.find(replace(family, query_prefix="")) is None
-    spaces.keep(nine, Facts(0.5, {}))
+    spaces.keep(nine, Facts(0.5, 0.1, {}))
     assert spaces.find(family) is None  # either may be meant, so the model is to be asked
-    assert spaces.find(replace(family, dimension=9)) == (nine, Facts(0.5, {}))
+    assert spaces.find(replace(family, dimension=9)) == (nine, Facts(0.5, 0.1, {}))
     spaces.adopt(nine)
-    assert spaces.find(family) == (nine, Facts(0.5, {}))
-    spaces.keep(nine, Facts(0.6, {}))
-    assert spaces.find(family) == (nine, Facts(0.6, {}))
+    assert spaces.find(family) == (nine, Facts(0.5, 0.1, {}))
+    spaces.keep(nine, Facts(0.6, 0.1, {}))
+    assert spaces.find(family) == (nine, Facts(0.6, 0.1, {}))
     assert spaces.book().serving == nine
 
 

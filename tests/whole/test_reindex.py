@@ -11,7 +11,7 @@ import pytest
 
 from embedding_kit import embedding, inputs
 from loom import compose, config
-from loom.models.facts import UNRELATED
+from loom.models.facts import QUESTIONS, UNRELATED
 from running import Server, running, wait_until
 from writer_kit import KEY, Received, Reply, ScriptedEndpoint, scripted
 
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 MEMORIES = 300
 PATIENCE_S = 120.0
-PROBES = {*UNRELATED, "Does the model answer?"}
+PROBES = {*UNRELATED, *QUESTIONS, "Does the model answer?"}
 
 
 class Gate:

@@ -38,6 +38,11 @@ class CachingEmbedder:
         """The inner one's."""
         return self._inner.random_cosine
 
+    @property
+    def question_cosine(self) -> float:
+        """The inner one's."""
+        return self._inner.question_cosine
+
     def warm(self) -> None:
         """Begin to load in the background."""
         self._inner.warm()

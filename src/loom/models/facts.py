@@ -5,7 +5,7 @@ vectors of some are kept: an endpoint whose model was changed behind its name gi
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import median
@@ -33,6 +33,14 @@ UNRELATED: Final = (
 lie further apart, and by their cosine every memory would look a little like every question. Of the built-in model they
 say 0.65, where 0.69 was measured on real talks."""
 
+QUESTIONS: Final = (
+    "Which port does the database listen on?",
+    "Who won the chess tournament in March?",
+    "Why was the invoice from Graz paid twice?",
+    "What did the surveyor say about the old bridge?",
+)
+"""Questions that none of the texts answers."""
+
 CANARIES: Final = 3
 """Of so many of the texts the vectors are kept."""
 
@@ -43,15 +51,18 @@ class Facts:
 
     Attributes:
         random_cosine: the median cosine of two unrelated texts.
+        question_cosine: the median cosine of a question and a text that has nothing to do with it.
         canaries: texts with their vectors, as `canaries.pack` writes them.
     """
 
     random_cosine: float
+    question_cosine: float
     canaries: Mapping[str, str]
 
     def told(self) -> str:
         """As JSON."""
-        return encoded({"random_cosine": self.random_cosine, "canaries": dict(self.canaries)})
+        cosines = {"random_cosine": self.random_cosine, "question_cosine": self.question_cosine}
+        return encoded({**cosines, "canaries": dict(self.canaries)})
 
 
 def facts_in(told: str) -> Facts | None:
@@ -59,16 +70,12 @@ def facts_in(told: str) -> Facts | None:
     if not told:
         return None
     read = json.loads(told)
-    return Facts(float(read["random_cosine"]), cast("dict[str, str]", read["canaries"]))
+    return Facts(float(read["random_cosine"]), float(read["question_cosine"]), cast("dict[str, str]", read["canaries"]))
 
 
-def measured(embed_passages: Callable[[Sequence[str]], Sequence[Vector]]) -> Facts:
-    """The facts of a space, from one call of its model with all texts; unit vectors come back.
-
-    Raises:
-        EmbedderFailed: the model gave none.
-    """
-    vectors = embed_passages(UNRELATED)
-    cosines = [float(one @ other) for one, other in combinations(vectors, 2)]
-    kept = zip(UNRELATED[:CANARIES], vectors, strict=False)
-    return Facts(round(median(cosines), 4), {text: pack(vector) for text, vector in kept})
+def measured(passages: Sequence[Vector], questions: Sequence[Vector]) -> Facts:
+    """The facts of a space, from the unit vectors of `UNRELATED` as passages and of `QUESTIONS` as queries."""
+    cosines = [float(one @ other) for one, other in combinations(passages, 2)]
+    asked = [float(question @ passage) for question in questions for passage in passages]
+    kept = zip(UNRELATED[:CANARIES], passages, strict=False)
+    return Facts(round(median(cosines), 4), round(median(asked), 4), {text: pack(vector) for text, vector in kept})

@@ -12,7 +12,7 @@ from threading import Lock
 from typing import Final, Protocol
 
 from loom.models import canaries
-from loom.models.facts import UNRELATED, Facts, measured
+from loom.models.facts import QUESTIONS, UNRELATED, Facts, measured
 from loom.models.interface import EmbedderFailed, Space, checked
 from loom.storage.indexes import Vector
 
@@ -105,6 +105,7 @@ def opened(model: Model, family: Family, memory: Memory) -> "ForeignEmbedder":
     known = memory.find(family)
     if known is None:
         texts = [family.passage_prefix + text for text in UNRELATED]
+        texts += [family.query_prefix + question for question in QUESTIONS]
         vectors = model.vectors(texts, PROBE_TIMEOUT_S, urgent=False)
         space = family.space(len(vectors[0]))
         if family.dimension not in (0, space.dimension):
@@ -112,7 +113,7 @@ def opened(model: Model, family: Family, memory: Memory) -> "ForeignEmbedder":
                 f"the model gives vectors of {space.dimension} numbers, and LOOM_EMBEDDER_DIMENSION says"
                 f" {family.dimension}"
             )
-        known = space, measured(lambda _: vectors)
+        known = space, measured(vectors[: len(UNRELATED)], vectors[len(UNRELATED) :])
         memory.keep(*known)
     return ForeignEmbedder(model, *known)
 
@@ -123,6 +124,7 @@ class ForeignEmbedder:
     def __init__(self, model: Model, space: Space, facts: Facts, clock_s: Callable[[], float] = time.monotonic) -> None:
         self.space: Space = space
         self.random_cosine: float = facts.random_cosine
+        self.question_cosine: float = facts.question_cosine
         self._model = model
         self._facts = facts
         self._clock_s = clock_s

@@ -65,6 +65,11 @@ class SpaceGuard:
         """The inner one's."""
         return self._inner.random_cosine
 
+    @property
+    def question_cosine(self) -> float:
+        """The inner one's."""
+        return self._inner.question_cosine
+
     def fits(self) -> bool:
         """Whether the store is of this space, or of none yet."""
         self._look()
