@@ -73,7 +73,7 @@ def stand_ins(count: int, dimension: int, seed: int) -> Sequence[Vector]:
 
 def real_embedder() -> Embedder:
     """The model that the server uses."""
-    return compose.embedder(config.load())
+    return compose.models.embedder(config.load())
 
 
 def load(engine: Engine, rows: int) -> None:

@@ -56,6 +56,7 @@ TABLES: Mapping[str, str] = {
 LEFT_BEHIND = frozenset(
     {
         *(
+            "embedding_space",
             "job",
             "idempotency",
             "access_token",

@@ -88,6 +88,8 @@ def test_the_folder_may_choose_a_home(here: Path, home: Path, monkeypatch: pytes
         ('token = "stolen"\n', "'token' is not read here"),
         ('writer_url = "http://evil.example"\n', "'writer_url' is not read here"),
         ('writer_api_key = "stolen"\n', "'writer_api_key' is not read here"),
+        ('embedder_api_key = "stolen"\n', "'embedder_api_key' is not read here"),
+        ('embedder_url = "https://e.example/v1"\n', "'embedder_url' is not read here"),
         ('session = "s"\n', "'session' is not read here"),
         ('code_folders = ["/"]\n', "'code_folders' is not read here"),
         ('code_git_private_hosts = ["127.0.0.1"]\n', "'code_git_private_hosts' is not read here"),

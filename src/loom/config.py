@@ -27,7 +27,7 @@ ENV_PREFIX = "LOOM_"
 FILE_NAME = "loom.toml"
 HOME_FILE_ONLY = frozenset(
     {"url", "token", "database_url", "database_replica_url", "writer_url", "writer_model", "writer_api_key"}
-    | {"code_folders", "code_git_private_hosts"}
+    | {"embedder_url", "embedder_model", "embedder_api_key", "code_folders", "code_git_private_hosts"}
 )
 ENVIRONMENT_ONLY = frozenset({"session", "project_dir"})
 ENV_NAMES: Mapping[str, tuple[str, ...]] = {
@@ -77,8 +77,8 @@ def _endpoint(url: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise ValueError("an address like https://host/v1, with nothing behind the path")
     if parts.username is not None or parts.password is not None:
-        raise ValueError("holds a login; the key belongs in writer_api_key (LOOM_WRITER_API_KEY)")
-    return url.strip().rstrip("/").removesuffix("/chat/completions")
+        raise ValueError("holds a login; the key belongs in writer_api_key or embedder_api_key (LOOM_WRITER_API_KEY)")
+    return url.strip().rstrip("/").removesuffix("/chat/completions").removesuffix("/embeddings")
 
 
 def _host(text: str) -> str:
@@ -218,9 +218,22 @@ class Settings(BaseSettings):
 
     embedder: str = _setting(
         "builtin",
-        "Turns text into vectors: `builtin`, `hashing` (no model, for tests) or the folder of an ONNX model.",
+        "Turns text into vectors: `builtin`, `openai` (an endpoint that speaks OpenAI's `/embeddings`),"
+        " `fastembed:MODEL` (the extra fastembed), `hashing` (no model, for tests) or the folder of an ONNX model."
+        " Of a store that has vectors it is changed with `loom reindex`.",
         min_length=1,
     )
+    embedder_url: EndpointUrl = _setting(
+        "", "Endpoint of the embedder `openai`, as `https://host/v1`. What is stored and what is asked is sent there."
+    )
+    embedder_model: str = _setting("", "The model's name at that endpoint.")
+    embedder_api_key: ApiKey = _setting(SecretStr(""), "Key that is sent to that endpoint; empty for none.")
+    embedder_dimension: int = _setting(
+        0, "Numbers of a vector to ask the model for; 0 for as many as it gives.", unit="numbers", ge=0, le=16_000
+    )
+    embedder_timeout_s: int = _setting(60, "How long one request there may take, with repeats.", unit="s", ge=1, le=600)
+    embedder_query_prefix: str = _setting("", "Put before a question; E5 models in fastembed have `query: `.")
+    embedder_passage_prefix: str = _setting("", "Put before what is stored; E5 models there have `passage: `.")
     writer_url: EndpointUrl = _setting(
         "",
         "Endpoint of a language model that speaks OpenAI's `/chat/completions`, as `https://host/v1`; empty for none."

@@ -46,8 +46,15 @@ class NoVectors:
     """A vector index without vectors."""
 
     def put(self, shelf: Shelf, item_id: int, space: str, vectors: Sequence[Vector]) -> None: ...
+    def add(self, shelf: Shelf, item_id: int, space: str, vectors: Sequence[Vector]) -> None: ...
     def remove(self, shelf: Shelf, item_id: int) -> None: ...
     def drop(self, shelf: Shelf) -> None: ...
+
+    def spaces(self) -> Mapping[str, int]:
+        return {}
+
+    def drop_others(self, keep: Collection[str], most: int) -> int:
+        return 0
 
     def best(
         self, shelf: Shelf, space: str, vector: Vector, k: int, allowed: Collection[int] | None = None

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from cli_kit import SmallServer
+from pydantic import SecretStr
 
 from loom import compose, config
 from loom.edges.cli import doctor, imports
@@ -234,7 +235,8 @@ def test_the_doctor_says_what_is_wrong(server: SmallServer, capsys: Printed, mon
     monkeypatch.setenv("LOOM_PORT", str(port))
     loom("doctor", "--json")
     checks = {each["check"]: each for each in json.loads(capsys.readouterr().out)["checks"]}
-    assert set(checks) == {"python", "disk", "port", "store", "model", "language model", "tokens", "versions"}
+    looked = {"python", "disk", "port", "store", "model", "embedding", "language model", "tokens", "versions"}
+    assert set(checks) == looked
     assert all(checks[name]["ok"] for name in ("python", "port", "store", "model", "tokens"))
     assert checks["language model"] == {
         "check": "language model",
@@ -258,6 +260,22 @@ def test_the_doctor_says_where_text_would_go(url: str, warns: bool) -> None:
     assert finding.found.startswith(f"memories and messages go to scripted at {url}")
     assert ("unencrypted" in finding.found) == warns
     assert KEY not in finding.found
+
+
+@pytest.mark.parametrize(
+    ("url", "warns"),
+    [("https://e.example/v1", False), ("http://127.0.0.1:9/v1", False), ("http://e.example/v1", True)],
+)
+def test_the_doctor_says_where_texts_become_vectors(url: str, warns: bool) -> None:
+    settings = config.Settings(
+        embedder="openai", embedder_url=url, embedder_model="scripted", embedder_api_key=SecretStr(KEY)
+    )
+    finding = doctor.sent(settings)
+    assert finding.ok
+    assert finding.found.startswith(f"every text and question goes to scripted at {url}")
+    assert ("unencrypted" in finding.found) == warns
+    assert KEY not in finding.found
+    assert "no text leaves it" in doctor.sent(settings.model_copy(update={"embedder": "builtin"})).found
 
 
 @pytest.mark.parametrize(

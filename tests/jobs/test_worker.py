@@ -99,6 +99,25 @@ def test_a_failed_job_comes_back_later_and_alone(bench: Bench, clock: Clock, cap
     assert waiting(bench) == 1
 
 
+def test_while_it_is_not_fit_it_takes_no_jobs_and_runs_no_sweeps(bench: Bench) -> None:
+    seen, swept, fit = Seen(), list[str](), list[bool]()
+
+    def sweep(bench: Bench, org: str) -> None:
+        del bench
+        swept.append(org)
+
+    worker = Worker(bench, {"one": seen}, [sweep], LateQueue(bench, {}), SELDOM, fit=lambda: bool(fit))
+    enqueue(bench, "one", "a")
+    assert worker.work("dev") == 0
+    worker.sweep("dev")
+    assert worker.settle(lambda _: None) == 1
+    assert (seen.calls, swept, waiting(bench)) == ([], [], 1)
+    fit.append(True)
+    worker.sweep("dev")
+    assert worker.work("dev") == 1
+    assert (seen.calls, swept, waiting(bench)) == ([["a"]], ["dev"], 0)
+
+
 def test_a_job_of_an_unknown_kind_stays(bench: Bench) -> None:
     enqueue(bench, "from.the.future", "a")
     made(bench, {}).work("dev")

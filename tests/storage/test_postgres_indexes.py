@@ -1,5 +1,6 @@
 """The server engine's indexes against the embedded one's and against exact search."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from store_kit import MIGRATIONS, ORG, OTHER_SHELF, SHELF, PostgresEngine, Sqlit
 from loom.storage.indexes import IndexedText, Scored, TextQuery
 from loom.storage.interface import Database
 from loom.storage.postgres import lexemes, upkeep, vector_index
+from loom.storage.postgres.connection import literal
 from loom.storage.postgres.engine import PostgresDatabase
 from loom.storage.postgres.lexemes import OVERLAP_TOKENS, PART_TOKENS_MAX
 from loom.storage.postgres.text_index import PostgresTextIndex, TextCounts
@@ -167,3 +169,24 @@ def test_rows_that_the_servers_own_statistics_do_not_know_get_their_index(
 def found(database: PostgresDatabase, query: object, allowed: set[int] | None) -> list[int]:
     with database.transaction(ORG, write=False) as tx:
         return [one.item_id for one in tx.vectors.best(SHELF, SPACE, query, 10, allowed)]  # pyright: ignore[reportArgumentType]
+
+
+def test_vectors_of_an_item_are_removed_by_its_key_without_a_walk_over_the_shelf(
+    postgres_only: PostgresDatabase,
+) -> None:
+    with postgres_only.transaction(ORG, write=True) as tx:
+        for number, vector in enumerate(random_units(300, 8, seed=3)):
+            tx.vectors.put(SHELF, number, SPACE, [vector])
+            tx.vectors.add(SHELF, number, "other", [vector])
+    on = {"org": ORG, "shelf": lexemes.shelf_id(ORG, SHELF), "space": lexemes.hashed("space", ORG, SPACE), "item": 7}
+    with psycopg.connect(postgres_only._url) as connection:
+        connection.execute("SET search_path TO loom, public")
+        connection.execute("SELECT set_config('loom.org', %s, false)", [ORG])
+        told = connection.execute(
+            literal(f"EXPLAIN (ANALYZE, FORMAT JSON) {vector_index._REMOVE_ELSEWHERE}"), on
+        ).fetchone()
+    assert told is not None
+    (scan,) = told[0][0]["Plan"]["Plans"][-1:]
+    assert "space_id = ANY" in json.dumps(scan)
+    assert "item_id = " in scan.get("Index Cond", "") or "item_id = " in json.dumps(scan["Plans"])
+    assert scan["Actual Rows"] == 1

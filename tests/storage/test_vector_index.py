@@ -197,6 +197,74 @@ def test_the_first_vector_of_each_item_is_given_back_at_half_precision(database:
         assert transaction.vectors.first(SHELF, "no-model", [1]) == {}
 
 
+def add(database: Database, item_id: int, vector: Vector, space: str) -> None:
+    with database.transaction(ORG, write=True) as transaction:
+        transaction.vectors.add(SHELF, item_id, space, [vector])
+
+
+def held(database: Database, space: str, item_ids: list[int]) -> list[int]:
+    with database.transaction(ORG, write=False) as transaction:
+        missing = transaction.vectors.missing(SHELF, space, item_ids)
+    return [item_id for item_id in item_ids if item_id not in missing]
+
+
+def test_vectors_that_are_added_stand_beside_those_of_other_spaces_until_the_item_is_put(database: Database) -> None:
+    for item_id in (1, 2, 3):
+        put(database, item_id, unit(1, item_id))
+        add(database, item_id, unit(1, 0, item_id), "model-b")
+    assert held(database, SPACE, [1, 2, 3]) == held(database, "model-b", [1, 2, 3]) == [1, 2, 3]
+    put(database, 2, unit(0, 1))
+    with database.transaction(ORG, write=True) as transaction:
+        transaction.vectors.remove(SHELF, 3)
+    assert held(database, SPACE, [1, 2, 3]) == [1, 2]
+    assert held(database, "model-b", [1, 2, 3]) == [1]
+    with database.transaction(ORG, write=False) as transaction:
+        found = transaction.vectors.best(SHELF, "model-b", unit(1, 0, 1), 10)
+    assert [one.item_id for one in found] == [1]
+
+
+def test_an_item_is_put_among_others_shelves_without_a_loss_there(database: Database) -> None:
+    put(database, 1, unit(1, 0), space="model-b")
+    with database.transaction(ORG, write=True) as transaction:
+        transaction.vectors.put(OTHER_SHELF, 1, SPACE, [unit(1, 0)])
+    assert held(database, "model-b", [1]) == [1]
+
+
+def test_spaces_are_told_and_dropped_in_slices_but_for_those_that_are_kept(database: Database) -> None:
+    assert spaces(database) == {}
+    for item_id in range(1, 8):
+        put(database, item_id, unit(1, item_id))
+        add(database, item_id, unit(1, 0, item_id), "model-b")
+        add(database, item_id, unit(1, 0, 0, item_id), "model-c")
+    with database.transaction("another", write=True) as transaction:
+        transaction.vectors.put(SHELF, 1, "model-b", [unit(1, 0, 1)])
+        transaction.vectors.put(OTHER_SHELF, 1, "model-d", [unit(1, 1)])
+    assert spaces(database) == {SPACE: 2, "model-b": 3, "model-c": 4}
+    assert len(best_in(database, "model-b", unit(1, 0, 1))) == 7
+    dropped: list[int] = []
+    while not dropped or dropped[-1]:
+        with database.transaction(ORG, write=True) as transaction:
+            dropped.append(transaction.vectors.drop_others({SPACE, "model-c"}, 3))
+    assert dropped == [3, 3, 1, 0]
+    assert spaces(database) == {SPACE: 2, "model-c": 4}
+    assert best_in(database, "model-b", unit(1, 0, 1)) == []
+    assert len(ids(database, unit(1, 0))) == 7
+    add(database, 5, unit(1, 0, 5), "model-b")
+    assert best_in(database, "model-b", unit(1, 0, 1)) == [5]
+    with database.transaction("another", write=False) as transaction:
+        assert transaction.vectors.spaces() == {"model-b": 3, "model-d": 2}
+
+
+def spaces(database: Database) -> dict[str, int]:
+    with database.transaction(ORG, write=False) as transaction:
+        return dict(transaction.vectors.spaces())
+
+
+def best_in(database: Database, space: str, vector: Vector) -> list[int]:
+    with database.transaction(ORG, write=False) as transaction:
+        return [one.item_id for one in transaction.vectors.best(SHELF, space, vector, 100)]
+
+
 def test_a_large_matrix_grows_by_a_bounded_room() -> None:
     rows = 4 * GROWN_ROWS_MAX
     matrix = VectorMatrix(2, 0)

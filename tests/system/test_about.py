@@ -30,6 +30,12 @@ def test_health_says_how_the_parts_are(core: Core) -> None:
         "status": "ok",
         "server_version": __version__,
         "embedder_ok": True,
+        "embedder": {
+            "model": "hashing",
+            "source": "loom",
+            "dimension": 64,
+            "fingerprint": core.embedder.space.fingerprint,
+        },
         "writer_configured": False,
         "jobs_waiting": 0,
         "degraded": [],

@@ -88,6 +88,7 @@ class Worker:
         late: the queue to empty.
         timing: how often.
         slow: kinds of job that are done one at a time, in a thread of their own.
+        fit: whether this process may do jobs and sweeps now; it looks again later.
     """
 
     def __init__(
@@ -98,11 +99,13 @@ class Worker:
         late: LateQueue,
         timing: Timing | None = None,
         slow: Collection[str] = (),
+        fit: Callable[[], bool] = lambda: True,
     ) -> None:
         self._bench = bench
         self._handlers = dict(handlers)
         self._sweeps = tuple(sweeps)
         self._late = late
+        self._fit = fit
         timing = timing or Timing()
         self._timing = timing
         self._changed = threading.Condition()
@@ -189,14 +192,14 @@ class Worker:
 
     def _round(self, org: str, lane: _Lane) -> int:
         """Take some of the org's due jobs and do them; how many there were."""
-        jobs = () if self._stopping else self._taken(org, lane)
+        jobs = () if self._stopping or not self._fit() else self._taken(org, lane)
         for kind, group in groupby(sorted(jobs, key=_batch), key=_batch):
             self._do(org, kind[0], list(group))
         return len(jobs)
 
     def sweep(self, org: str) -> None:
         """Run every sweep on the org."""
-        for one in self._sweeps:
+        for one in self._sweeps if self._fit() else ():
             attempted("a sweep", lambda one=one: one(self._bench, org))
 
     def _taken(self, org: str, lane: _Lane) -> Sequence[Job]:

@@ -26,7 +26,12 @@ class Embedded:
 
 def shelf_of(item: Item) -> Shelf:
     """Where the item is indexed: sections and memories of a namespace stand apart."""
-    return Shelf(PROFILE_SHELF if item.is_section else MEMORY_SHELF, item.place.namespace)
+    return shelf_for(item.place.namespace, is_section=item.is_section)
+
+
+def shelf_for(namespace: str, *, is_section: bool) -> Shelf:
+    """Where a namespace's sections are indexed, or its memories."""
+    return Shelf(PROFILE_SHELF if is_section else MEMORY_SHELF, namespace)
 
 
 def indexed(item: Item | None) -> bool:

@@ -8,10 +8,9 @@ behind a bulk of passages, it only shares the processor with them.
 
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
-from dataclasses import dataclass
-from threading import BoundedSemaphore, Lock
-from typing import Final, Protocol, TypeVar, cast
+from concurrent.futures import Future
+from threading import Lock
+from typing import Final, Protocol, cast
 
 import numpy as np
 import onnxruntime
@@ -20,13 +19,10 @@ from tokenizers import Tokenizer
 
 from loom.models import canaries
 from loom.models.interface import EmbedderFailed, Space, checked, unit
-from loom.models.sources import Source, SourceUnusable
+from loom.models.lanes import CLOSED, PASSAGES_WAITING_MAX, QUERIES_WAITING_MAX, Lane, result
+from loom.models.sources import Source
 from loom.storage.indexes import Vector
 
-WORKERS: Final = 2
-QUERIES_WAITING_MAX: Final = 64
-PASSAGES_WAITING_MAX: Final = 256
-_Done = TypeVar("_Done")
 TEXT_CHARACTERS_MAX: Final = 16_384
 """More than any model's tokens hold; it bounds the tokeniser's time."""
 
@@ -75,29 +71,6 @@ class _Model:
         return checked(unit(pooled), self._space.dimension)
 
 
-@dataclass(frozen=True, slots=True)
-class _Lane:
-    """Workers and the places in front of them; a place is held until its text is done."""
-
-    workers: ThreadPoolExecutor
-    places: BoundedSemaphore
-
-    @classmethod
-    def of(cls, name: str, waiting_max: int) -> "_Lane":
-        return cls(ThreadPoolExecutor(WORKERS, thread_name_prefix=name), BoundedSemaphore(waiting_max))
-
-    def submit(self, model: _Model, text: str, deadline: float) -> Future[Vector]:
-        if not self.places.acquire(timeout=max(0.0, deadline - time.monotonic())):
-            raise EmbedderFailed("the embedder is busy: no place in its queue became free in time")
-        try:
-            future = self.workers.submit(model.embed, text)
-        except RuntimeError:  # what a pool that was shut down raises
-            self.places.release()
-            raise EmbedderFailed("the embedder is closed") from None
-        future.add_done_callback(lambda _: self.places.release())
-        return future
-
-
 class OnnxEmbedder:
     """An `Embedder` over a model source. Loads on `warm` or on the first call, once, in the background."""
 
@@ -106,8 +79,8 @@ class OnnxEmbedder:
         self.random_cosine: float = source.random_cosine
         self.question_cosine: float = source.question_cosine
         self._source = source
-        self._queries = _Lane.of("embed-query", QUERIES_WAITING_MAX)
-        self._passages = _Lane.of("embed-passage", PASSAGES_WAITING_MAX)
+        self._queries = Lane.of("embed-query", QUERIES_WAITING_MAX)
+        self._passages = Lane.of("embed-passage", PASSAGES_WAITING_MAX)
         self._lock = Lock()
         self._loading: Future[_Model] | None = None
 
@@ -126,7 +99,7 @@ class OnnxEmbedder:
     def close(self) -> None:
         """Stop the workers; texts that wait are dropped."""
         for lane in (self._queries, self._passages):
-            lane.workers.shutdown(wait=False, cancel_futures=True)
+            lane.close()
 
     def _load(self) -> Future[_Model]:
         with self._lock:
@@ -134,16 +107,16 @@ class OnnxEmbedder:
                 try:
                     self._loading = self._passages.workers.submit(_loaded, self._source)
                 except RuntimeError:  # what a pool that was shut down raises
-                    raise EmbedderFailed("the embedder is closed") from None
+                    raise EmbedderFailed(CLOSED) from None
             return self._loading
 
-    def _embed(self, lane: _Lane, texts: Sequence[str], timeout_s: float) -> list[Vector]:
+    def _embed(self, lane: Lane, texts: Sequence[str], timeout_s: float) -> list[Vector]:
         deadline = time.monotonic() + timeout_s
-        model = _result(self._load(), deadline)
+        model = result(self._load(), deadline)
         waiting: list[Future[Vector]] = []
         try:
-            waiting.extend(lane.submit(model, text, deadline) for text in texts)
-            return [_result(future, deadline) for future in waiting]
+            waiting.extend(lane.submit(model.embed, text, deadline) for text in texts)
+            return [result(future, deadline) for future in waiting]
         finally:
             for future in waiting:
                 future.cancel()
@@ -162,18 +135,3 @@ def _loaded(source: Source) -> _Model:
     model = _Model(source)
     canaries.check(source.space, model.embed, canaries.known(source.space.model))
     return model
-
-
-def _result(future: Future[_Done], deadline: float) -> _Done:
-    """What `future` gives before `deadline`; every failure becomes one that is safe to show."""
-    try:
-        error = future.exception(timeout=max(0.0, deadline - time.monotonic()))
-    except TimeoutError:
-        raise EmbedderFailed("the embedder was not done in time") from None
-    except CancelledError:
-        raise EmbedderFailed("the embedder is closed") from None
-    if isinstance(error, EmbedderFailed | SourceUnusable):
-        raise EmbedderFailed(str(error)) from None
-    if error is not None:  # its message may hold the text, so only its name is told
-        raise EmbedderFailed(f"the embedder failed ({type(error).__name__})") from None
-    return future.result()

@@ -1,12 +1,8 @@
 """A language model behind any endpoint that speaks OpenAI's `/chat/completions`."""
 
-import random
-import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from functools import cached_property
 from threading import BoundedSemaphore
 from typing import Final
 
@@ -16,6 +12,7 @@ from pydantic import SecretStr
 
 from loom.canonical import Json, encoded
 from loom.models import openai_wire as wire
+from loom.models.exchange import Exchange, Unanswered
 from loom.models.openai_wire import Ask, Manner, NotJson, Reply
 from loom.models.strict_schema import strict
 from loom.models.writer import WriterFailed
@@ -30,11 +27,7 @@ CALLS_AT_ONCE_MAX: Final = 4
 TURN_TIMEOUT_S: Final = 5.0
 """How long a call waits for its turn."""
 
-ATTEMPTS_MAX: Final = 4
-BACKOFF_S: Final = 0.5
 RESPONSE_BYTES_MAX: Final = 4 * 1024 * 1024
-ERROR_BYTES_MAX: Final = 64 * 1024
-"""Of an error's body, what is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +57,12 @@ class OpenAiStyle:
     How the endpoint wants to be asked is found out by asking: it is asked for a strict JSON Schema first, then for
     a JSON object, then in words, and what worked is remembered.
 
-    Nothing of the machine's environment counts (no proxy, no `.netrc`), nothing is sent on to another address, and an
-    answer that grows too large is not read to its end.
+    What is sent goes as `exchange` says.
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
+        self._exchange = Exchange(endpoint.url, endpoint.api_key, RESPONSE_BYTES_MAX)
         self._turns = BoundedSemaphore(CALLS_AT_ONCE_MAX)
         self._manner: Manner = Manner()
 
@@ -107,13 +100,6 @@ class OpenAiStyle:
         finally:
             self._turns.release()
 
-    @cached_property
-    def _tls(self) -> ssl.SSLContext:
-        """Trust in what httpx trusts, and in what this machine does: an endpoint of one's own may have its own root."""
-        context = httpx.create_ssl_context(trust_env=False)
-        context.load_default_certs()
-        return context
-
     async def _within(self, ask: Ask, until_s: float) -> Json:
         try:
             with anyio.fail_after(max(0.0, until_s - time.monotonic())):
@@ -124,12 +110,7 @@ class OpenAiStyle:
     async def _asked(self, ask: Ask, until_s: float) -> Json:
         manner: Manner = self._manner
         heeded = True
-        async with httpx.AsyncClient(
-            timeout=None,  # noqa: S113  # the whole exchange has a moment to end at
-            trust_env=False,
-            follow_redirects=False,
-            verify=self._tls,
-        ) as client:
+        async with self._exchange.client() as client:
             for _ in range(wire.MANNERS_MAX):
                 reply = await self._sent(client, wire.request_body(ask, manner), until_s)
                 if reply.status in wire.OK:
@@ -152,39 +133,10 @@ class OpenAiStyle:
 
     async def _sent(self, client: httpx.AsyncClient, body: bytes, until_s: float) -> Reply:
         """The endpoint's reply, asked again a few times while that may help."""
-        failed = WriterFailed("the endpoint was not asked", retryable=True)
-        for attempt in range(ATTEMPTS_MAX):
-            wait_s = BACKOFF_S * 2**attempt * random.uniform(0.5, 1.0)  # noqa: S311  # jitter, not a secret
-            try:
-                reply = await self._exchanged(client, body)
-            except httpx.HTTPError as error:
-                failed = WriterFailed(f"the endpoint cannot be reached ({type(error).__name__})", retryable=True)
-            else:
-                if reply.status not in wire.RETRIED:
-                    return reply
-                failed = wire.failure(reply)
-                if not failed.retryable:
-                    break
-                asked_s = wire.retry_after_s(reply, datetime.now(UTC))
-                wait_s = wait_s if asked_s is None else asked_s
-            if attempt == ATTEMPTS_MAX - 1 or time.monotonic() + wait_s >= until_s:
-                break
-            await anyio.sleep(wait_s)
-        raise failed
-
-    async def _exchanged(self, client: httpx.AsyncClient, body: bytes) -> Reply:
-        headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "loom"}
-        key = self._endpoint.api_key.get_secret_value()
-        if key:
-            headers["Authorization"] = f"Bearer {key}"
-        url = self._endpoint.url + PATH
-        async with client.stream("POST", url, content=body, headers=headers) as response:
-            fine = response.status_code in wire.OK
-            read = bytearray()
-            async for part in response.aiter_bytes():
-                read += part
-                if len(read) > RESPONSE_BYTES_MAX:
-                    raise WriterFailed("the endpoint's answer is too large", retryable=False)
-                if not fine and len(read) > ERROR_BYTES_MAX:
-                    break
-            return Reply(response.status_code, bytes(read), response.headers.get("Retry-After", ""))
+        try:
+            reply = await self._exchange.sent(client, PATH, body, until_s, lambda reply: wire.failure(reply).retryable)
+        except Unanswered as failed:
+            raise WriterFailed(str(failed), retryable=failed.retryable) from None
+        if reply.status in wire.RETRIED:
+            raise wire.failure(reply)
+        return reply

@@ -107,15 +107,35 @@ class VectorIndex(Protocol):
     """Nearest neighbours by cosine. An item may have several vectors; its best one counts."""
 
     def put(self, shelf: Shelf, item_id: int, space: str, vectors: Sequence[Vector]) -> None:
-        """Keep `vectors` of the embedding space `space` under `item_id`, replacing what was there.
+        """Keep `vectors` of the embedding space `space` under `item_id`, replacing what was there in every space.
+
+        What an item says may have changed since the vectors of another space were made, so they go.
 
         Raises:
             ValueError: a vector is empty, not finite, or not of unit length.
         """
         ...
 
+    def add(self, shelf: Shelf, item_id: int, space: str, vectors: Sequence[Vector]) -> None:
+        """Keep `vectors` beside those that the item has in other spaces, replacing what was there in `space` alone.
+
+        Whoever calls this knows that the item says what it said when the others were made.
+
+        Raises:
+            ValueError: as `put`.
+        """
+        ...
+
     def remove(self, shelf: Shelf, item_id: int) -> None:
         """Forget the item's vectors in every space; no error when there are none."""
+        ...
+
+    def spaces(self) -> Mapping[str, int]:
+        """Every space that the org has vectors of, with its dimension. For a start or a timer, not for a call."""
+        ...
+
+    def drop_others(self, keep: Collection[str], most: int) -> int:
+        """Forget up to `most` vectors of the org whose space is none of `keep`; how many there were."""
         ...
 
     def drop(self, shelf: Shelf) -> None:

@@ -10,7 +10,7 @@ from pydantic import Field, JsonValue
 from loom import __version__
 from loom.access.caller import Role
 from loom.jobs import outbox
-from loom.models.interface import EmbedderFailed
+from loom.models.interface import EmbedderFailed, Space
 from loom.ops.fields import RoleWord
 from loom.ops.schema import answer_schema, request_schema
 from loom.ops.spec import Answer, AnyOp, Context, Kind, Op, Prepare, ServerRequest, prepared_as, tool_name
@@ -25,12 +25,22 @@ class HealthRequest(ServerRequest):
     """What ops.health takes."""
 
 
+class SpaceView(Answer):
+    """A model that makes vectors."""
+
+    model: Annotated[str, Field(description="Its name.")]
+    source: Annotated[str, Field(description="Where it comes from: a package, openai for an endpoint, or a library.")]
+    dimension: Annotated[int, Field(description="Numbers in a vector.")]
+    fingerprint: Annotated[str, Field(description="Short name of all that its vectors' meaning depends on.")]
+
+
 class HealthAnswer(Answer):
     """What ops.health answers."""
 
     status: Annotated[Literal["ok", "degraded"], Field(description="ok, or degraded when a part does not work.")]
     server_version: Annotated[str, Field(description="The server's version.")]
     embedder_ok: Annotated[bool, Field(description="Whether texts become vectors; without, words are still searched.")]
+    embedder: Annotated[SpaceView, Field(description="What this server's vectors are of, and so those of its store.")]
     writer_configured: Annotated[
         bool, Field(description="Whether a language model is configured; whether it answers is not tried here.")
     ]
@@ -68,22 +78,25 @@ class Models:
     """How the models are.
 
     Attributes:
+        space: what the embedder's vectors are of.
         embedder_ok: whether the embedder gives a vector in time.
         writer_configured: whether there is a language model.
     """
 
+    space: Space
     embedder_ok: bool
     writer_configured: bool
 
 
 def models(prepare: Prepare, request: HealthRequest) -> Models:
-    """Look at the models."""
+    """Look at the models. The text is another one each time, so that no remembered vector answers."""
     del request
     try:
-        prepare.embedder.embed_query(PROBE, EMBED_TIMEOUT_S)
+        prepare.embedder.embed_query(f"{PROBE} {prepare.now_us}", EMBED_TIMEOUT_S)
+        works = True
     except EmbedderFailed:
-        return Models(embedder_ok=False, writer_configured=prepare.writer is not None)
-    return Models(embedder_ok=True, writer_configured=prepare.writer is not None)
+        works = False
+    return Models(prepare.embedder.space, embedder_ok=works, writer_configured=prepare.writer is not None)
 
 
 def health(ctx: Context, request: HealthRequest) -> HealthAnswer:
@@ -95,6 +108,12 @@ def health(ctx: Context, request: HealthRequest) -> HealthAnswer:
         status="ok" if works else "degraded",
         server_version=__version__,
         embedder_ok=works,
+        embedder=SpaceView(
+            model=found.space.model,
+            source=found.space.source,
+            dimension=found.space.dimension,
+            fingerprint=found.space.fingerprint,
+        ),
         writer_configured=found.writer_configured,
         jobs_waiting=outbox.waiting(ctx.tx),
         degraded=[] if works else ["embedder"],

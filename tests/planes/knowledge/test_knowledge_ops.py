@@ -285,6 +285,7 @@ def test_another_model_has_everything_embedded_anew(core: Core) -> None:
     with core.database.transaction(ORG, write=True) as tx:
         tx.run("UPDATE knowledge_document SET space = 'other' WHERE org = :org")
         tx.run("UPDATE knowledge_chunk SET space = 'other' WHERE org = :org")
+        assert tx.vectors.drop_others(set(), 1_000) == 3
     sweep(core)
     assert core.call("knowledge.list")["pending"] == 1
     core.embedder.texts = 0

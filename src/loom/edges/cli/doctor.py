@@ -71,6 +71,7 @@ def examined(settings: Settings, compose: LoadCompose) -> Iterator[Finding]:
         try:
             yield store(app, place_of(settings))
             yield model(app)
+            yield sent(settings)
             yield writer(app.dispatcher.writer)
             yield tokens(app, settings)
         finally:
@@ -105,13 +106,31 @@ def store(app: App, place: str) -> Finding:
 
 
 def model(app: App) -> Finding:
-    """Whether the embedder loads and gives the vectors on record."""
+    """Whether the embedder loads and gives the vectors on record, and what the store's vectors are of."""
     embedder = app.dispatcher.embedder
+    space = embedder.space
+    named = f"{space.model} from {space.source}, {space.dimension} dimensions"
     try:
         embedder.embed_query("Does the model answer?", MODEL_TIMEOUT_S)
     except EmbedderFailed as error:
-        return Finding("model", ok=False, found=f"{error}; search by words still works")
-    return Finding("model", ok=True, found=f"{embedder.space.model} from {embedder.space.source}")
+        return Finding("model", ok=False, found=f"{named}: {error}; search by words still works")
+    return Finding("model", ok=True, found=named)
+
+
+def sent(settings: Settings) -> Finding:
+    """Where texts are sent to become vectors."""
+    if settings.embedder != "openai":
+        return Finding("embedding", ok=True, found="on this machine; no text leaves it for that")
+    found = f"every text and question goes to {settings.embedder_model} at {settings.embedder_url}"
+    return Finding("embedding", ok=True, found=found + unencrypted(settings.embedder_url))
+
+
+def unencrypted(url: str) -> str:
+    """A warning to add when others can read on the way what is sent to `url`; empty when they cannot."""
+    parts = urlsplit(url)
+    if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
+        return ", unencrypted: use https, unless the network between is yours"
+    return ""
 
 
 def writer(language_model: Writer | None) -> Finding:
@@ -119,10 +138,7 @@ def writer(language_model: Writer | None) -> Finding:
     if language_model is None:
         return Finding("language model", ok=True, found="none is configured; no text leaves this server")
     found = f"memories and messages go to {language_model.model} at {language_model.endpoint}"
-    parts = urlsplit(language_model.endpoint)
-    if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
-        found += ", unencrypted: use https, unless the network between is yours"
-    return Finding("language model", ok=True, found=found)
+    return Finding("language model", ok=True, found=found + unencrypted(language_model.endpoint))
 
 
 def tokens(app: App, settings: Settings) -> Finding:

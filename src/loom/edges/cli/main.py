@@ -46,6 +46,7 @@ COMMANDS = {
     "code": Command("loom.edges.cli.code", "index a repository, and see how far an index is"),
     "export": Command("loom.edges.cli.export", "write all that is kept, with its history, to a file"),
     "import": Command("loom.edges.cli.imports", "read what was exported, or other programs' conversations, from files"),
+    "reindex": Command("loom.edges.cli.reindex", "make every vector anew with another embedder, while servers go on"),
     "backup": Command("loom.edges.cli.backup", "copy the embedded store while it is used"),
     "restore": Command("loom.edges.cli.restore", "make a store of a backup"),
     "knowledge": Command("loom.edges.cli.knowledge", "add files and folders as documents"),

@@ -22,6 +22,7 @@ from loom.edges.http.lifecycle import Lifecycle
 from loom.ops.dispatch import Dispatcher
 from loom.ops.registry import Registry
 from loom.storage.interface import StoreError
+from loom.system.reindexing import Reindexed
 
 Show = Callable[[str, int, int], None]
 """Told what is worked on, how many bytes are done, and how many there are."""
@@ -75,6 +76,10 @@ class Compose(Protocol):
 
     def backup(self, settings: Settings, target: Path, show: Show) -> dict[str, int]:
         """Copy the embedded store to a folder; each file with its bytes. StoreError when it cannot be."""
+        ...
+
+    def reindex(self, settings: Settings, show: Show, *, anew: bool) -> Reindexed:
+        """Make every vector anew with the embedder of the settings. StoreError, or ReindexFailed when it stopped."""
         ...
 
     def restore(self, settings: Settings, source: Path, show: Show) -> dict[str, int]:

@@ -23,6 +23,7 @@ from loom.storage.interface import Transaction
 
 LATE: Mapping[str, LateHandler] = {}
 SWEEPS = (embeds.embed_rest,)
+VECTORED = embeds.VECTORED
 LEG = None
 """search.query has no section of code: its sections are the contract's."""
 
@@ -75,6 +76,7 @@ __all__ = [
     "OPS",
     "SWEEPS",
     "SYSTEM_FOLDERS",
+    "VECTORED",
     "Library",
     "Yard",
     "jobs",

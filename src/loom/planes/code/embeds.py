@@ -1,15 +1,18 @@
 """The job that gives symbols their vectors, some at a time; and the sweep that finds what was left."""
 
 import time
+from collections import defaultdict
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, cast
 
 from loom.access import namespaces
 from loom.jobs import outbox
 from loom.jobs.handlers import Bench
+from loom.jobs.vectored import Meant, Vectored
 from loom.planes.code import store, symbols, texts
 from loom.planes.code.store import READY, Repository
 from loom.planes.code.symbols import Held
+from loom.storage.indexes import Shelf
 from loom.storage.interface import Transaction
 
 EMBED: Final = "code.embed"
@@ -17,6 +20,19 @@ EMBED_TIMEOUT_S: Final = 60.0
 AT_ONCE: Final = 32
 SLICE_S: Final = 5.0
 REPOSITORIES_MAX: Final = 1_000
+ADOPTED_AT_ONCE: Final = 1_000
+
+TOTAL: Final = """
+SELECT count(*) AS total FROM code_symbol s
+JOIN code_repository r ON r.org = s.org AND r.namespace = s.namespace
+WHERE s.org = :org AND r.vectors = 1
+"""
+AFTER: Final = """
+SELECT s.item_id, s.namespace FROM code_symbol s
+JOIN code_repository r ON r.org = s.org AND r.namespace = s.namespace
+WHERE s.org = :org AND s.item_id > :after AND r.vectors = 1 ORDER BY s.item_id LIMIT :most
+"""
+PLACES: Final = "SELECT item_id, namespace FROM code_symbol WHERE org = :org AND item_id IN (:ids)"
 
 
 def step(bench: Bench, org: str, subjects: Sequence[str]) -> None:
@@ -45,14 +61,18 @@ def _few(bench: Bench, org: str, repository: Repository, space: str) -> bool:
     namespace = repository.namespace
     with bench.database.transaction(org, write=False) as tx:
         held = symbols.unembedded(tx, namespace, AT_ONCE)
-        passages = passages_of(tx, namespace, held)
+        ids = [one.item_id for one in held]
+        # A reindex may have made some already.
+        missing = set(tx.vectors.missing(symbols.shelf(namespace), space, ids))
+        wanting = [one for one in held if one.item_id in missing]
+        passages = passages_of(tx, namespace, wanting)
     if not held:
         return False
-    vectors = bench.embedder.embed_passages(passages, EMBED_TIMEOUT_S)
+    vectors = bench.embedder.embed_passages(passages, EMBED_TIMEOUT_S) if passages else []
     with bench.database.transaction(org, write=True) as tx:
         namespaces.enter(tx, namespace)
-        there = symbols.by_ids(tx, namespace, [one.item_id for one in held])
-        for one, vector in zip(held, vectors, strict=True):
+        there = symbols.by_ids(tx, namespace, ids)
+        for one, vector in zip(wanting, vectors, strict=True):
             if one.item_id in there:  # a symbol never changes: a changed file's are new ones
                 tx.vectors.put(symbols.shelf(namespace), one.item_id, space, [vector])
         tx.run(symbols.EMBEDDED, namespace=namespace, space=space, ids=list(there) or [0])
@@ -88,3 +108,49 @@ def embed_rest(bench: Bench, org: str) -> None:
         with bench.database.transaction(org, write=True) as tx:
             for one in wanting:
                 outbox.enqueue(tx, EMBED, str(one.repository_id))
+
+
+def _count(tx: Transaction) -> int:
+    row = tx.row(TOTAL)
+    return cast("int", row["total"]) if row else 0
+
+
+def _after(tx: Transaction, after: int, most: int) -> Sequence[tuple[int, Shelf]]:
+    rows = tx.rows(AFTER, after=after, most=most)
+    return [(cast("int", row["item_id"]), symbols.shelf(cast("str", row["namespace"]))) for row in rows]
+
+
+def _read(tx: Transaction, ids: Sequence[int]) -> Sequence[Meant]:
+    found: list[Meant] = []
+    for namespace, own in _by_namespace(tx, ids).items():
+        held = list(symbols.by_ids(tx, namespace, own).values())
+        passages = passages_of(tx, namespace, held)
+        shelf = symbols.shelf(namespace)
+        found += [Meant(one.item_id, shelf, [passage]) for one, passage in zip(held, passages, strict=True)]
+    return found
+
+
+def _by_namespace(tx: Transaction, ids: Sequence[int]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = defaultdict(list)
+    for row in tx.rows(PLACES, ids=list(ids)) if ids else ():
+        found[cast("str", row["namespace"])].append(cast("int", row["item_id"]))
+    return found
+
+
+def adopt(bench: Bench, org: str) -> None:
+    """Note which symbols have vectors of the embedder's space, some at a time."""
+    space, after = bench.embedder.space.fingerprint, 0
+    while True:
+        with bench.database.transaction(org, write=False) as tx:
+            page = _after(tx, after, ADOPTED_AT_ONCE)
+        if not page:
+            return
+        after = page[-1][0]
+        with bench.database.transaction(org, write=True) as tx:
+            for namespace, ids in _by_namespace(tx, [item_id for item_id, _ in page]).items():
+                missing = set(tx.vectors.missing(symbols.shelf(namespace), space, ids))
+                there = [item_id for item_id in ids if item_id not in missing]
+                tx.run(symbols.EMBEDDED, namespace=namespace, space=space, ids=there or [0])
+
+
+VECTORED = Vectored("code", _count, _after, _read, adopt)

@@ -7,11 +7,12 @@ ranks without the other. Only what was said has vectors.
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 
 from loom.access import namespaces
 from loom.jobs import outbox
 from loom.jobs.handlers import Bench
+from loom.jobs.vectored import Meant, Vectored
 from loom.models.interface import Embedder, EmbedderFailed
 from loom.planes.conversation import rules, store
 from loom.planes.conversation.store import Session, Turn
@@ -44,6 +45,13 @@ LOOKED_AT: Final = 256
 """Turns that the job looks at in one read."""
 
 PURGED_AT_ONCE: Final = 1_000
+
+TOTAL: Final = "SELECT count(*) AS total FROM conversation_turn WHERE org = :org AND spoken = 1"
+AFTER: Final = """
+SELECT t.item_id, s.namespace FROM conversation_turn t
+JOIN conversation_session s ON s.org = t.org AND s.session_key = t.session_key
+WHERE t.org = :org AND t.item_id > :after AND t.spoken = 1 ORDER BY t.item_id LIMIT :most
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +169,7 @@ def _embed_session(bench: Bench, org: str, session_key: int, until_s: float) -> 
 
 
 def _embed_batch(bench: Bench, org: str, shelf: Shelf, turns: Sequence[Turn]) -> None:
-    passages = {one.item_id: _passages(rules.meaning_text(one.speaker, one.said)) for one in turns}
+    passages = {one.item_id: _passages_of(one) for one in turns}
     vectors = _vectors(bench.embedder, passages, EMBED_TIMEOUT_S)
     with bench.database.transaction(org, write=True) as tx:
         namespaces.enter(tx, shelf.namespace)
@@ -199,8 +207,32 @@ def _vectors(
     return {name: [next(made) for _ in group] for name, group in passages.items()}
 
 
+def _passages_of(turn: Turn) -> Sequence[str]:
+    return _passages(rules.meaning_text(turn.speaker, turn.said))
+
+
 def _passages(text: str) -> Sequence[str]:
     return split_passages(text) or [""]
+
+
+def _count(tx: Transaction) -> int:
+    row = tx.row(TOTAL)
+    return cast("int", row["total"]) if row else 0
+
+
+def _after(tx: Transaction, after: int, most: int) -> Sequence[tuple[int, Shelf]]:
+    rows = tx.rows(AFTER, after=after, most=most)
+    return [(cast("int", row["item_id"]), said_shelf(cast("str", row["namespace"]))) for row in rows]
+
+
+def _read(tx: Transaction, ids: Sequence[int]) -> Sequence[Meant]:
+    turns = store.by_ids(tx, ids)
+    alive = store.sessions(tx, {turn.session_key for turn in turns.values()})
+    return [
+        Meant(item_id, said_shelf(alive[turn.session_key].namespace), _passages_of(turn))
+        for item_id, turn in turns.items()
+        if turn.spoken and turn.session_key in alive
+    ]
 
 
 def purge_sessions(bench: Bench, org: str, subjects: Sequence[str]) -> None:
@@ -219,3 +251,4 @@ def purge_sessions(bench: Bench, org: str, subjects: Sequence[str]) -> None:
 
 
 JOBS = {EMBED: embed_sessions, PURGE: purge_sessions}
+VECTORED = Vectored("conversation", _count, _after, _read)

@@ -18,8 +18,9 @@ from loom.planes.knowledge.ops_list import LIST_OP
 from loom.planes.knowledge.ops_read import GET
 from loom.planes.knowledge.ops_search import LEG, SEARCH
 from loom.planes.knowledge.ops_upload import UPLOAD
+from loom.planes.knowledge.vectored import VECTORED
 
-__all__ = ["CARGO", "JOBS", "LATE", "LEG", "OPS", "SWEEPS", "forget_text", "keep_text", "purge_namespace"]
+__all__ = ["CARGO", "JOBS", "LATE", "LEG", "OPS", "SWEEPS", "VECTORED", "forget_text", "keep_text", "purge_namespace"]
 
 LATE: Mapping[str, LateHandler] = {}
 

@@ -107,17 +107,20 @@ def _embed_some(bench: Bench, org: str, document_id: int) -> tuple[int, bool]:
     with bench.database.transaction(org, write=False) as tx:
         document = store.by_id(tx, document_id)
         found = store.unembedded(tx, document_id, space, EMBEDDED_AT_ONCE_MAX)
+        # A reindex may have made some already.
+        missing = _missing(tx, document, space, found)
     if document is None or document.cut_until is not None:
         return 0, True
     vectors: list[Vector] = []
-    if found:
-        vectors = bench.embedder.embed_passages([_text_of(one) for one in found], EMBED_TIMEOUT_S)
+    if missing:
+        vectors = bench.embedder.embed_passages([text_of(one) for one in missing], EMBED_TIMEOUT_S)
     with bench.database.transaction(org, write=True) as tx:
         store.lock(tx, document.namespace, document.user_id, document.uri)
         now = store.by_id(tx, document_id)
         if now is None or now.revision != document.revision:
             return len(found), True
-        _put_vectors(tx, document.namespace, space, found, vectors)
+        _put_vectors(tx, document.namespace, space, missing, vectors)
+        _note_embedded(tx, space, [one.chunk_id for one in found])
         done = not store.unembedded(tx, document_id, space, 1)
         if done:
             indexing.complete(tx, now, space)
@@ -132,10 +135,22 @@ def _put_vectors(
     for chunk_id, vector in zip(ids, vectors, strict=True):
         if chunk_id in there:
             tx.vectors.put(indexing.shelf_of(namespace), chunk_id, space, [vector])
-    tx.run_many(store.EMBEDDED, [{"chunk_id": chunk_id, "space": space} for chunk_id in ids if chunk_id in there])
 
 
-def _locked(tx: Transaction, document_id: int) -> Document | None:
+def _missing(tx: Transaction, document: Document | None, space: str, found: Sequence[StoredChunk]) -> list[StoredChunk]:
+    """Those of the passages that have no vector in `space`."""
+    if document is None or not found:
+        return []
+    shelf = indexing.shelf_of(document.namespace)
+    missing = set(tx.vectors.missing(shelf, space, [one.chunk_id for one in found]))
+    return [one for one in found if one.chunk_id in missing]
+
+
+def _note_embedded(tx: Transaction, space: str, ids: Sequence[int]) -> None:
+    tx.run_many(store.EMBEDDED, [{"chunk_id": chunk_id, "space": space} for chunk_id in ids])
+
+
+def locked(tx: Transaction, document_id: int) -> Document | None:
     """The document, held until the transaction ends; None when it is gone."""
     document = store.by_id(tx, document_id)
     if document is None:
@@ -144,13 +159,14 @@ def _locked(tx: Transaction, document_id: int) -> Document | None:
     return store.by_id(tx, document_id)
 
 
-def _text_of(found: StoredChunk) -> str:
+def text_of(found: StoredChunk) -> str:
+    """What the embedder reads of a passage."""
     return chunks.searchable(found.title, found.chunk.headings, found.chunk.text)
 
 
 def _note_failure(bench: Bench, org: str, document_id: int) -> None:
     with bench.database.transaction(org, write=True) as tx:
-        document = _locked(tx, document_id)
+        document = locked(tx, document_id)
         if document is not None and document.state == rules.PENDING and document.cut_until is None:
             store.put(tx, replace(document, state=rules.FAILED, reason=NO_VECTORS))
 
@@ -183,7 +199,7 @@ def embed_stale(bench: Bench, org: str) -> None:
         return
     with bench.database.transaction(org, write=True) as tx:
         for row in rows:
-            document = _locked(tx, cast("int", row["document_id"]))
+            document = locked(tx, cast("int", row["document_id"]))
             if document is not None and document.state == rules.READY:
                 indexing.complete(tx, document, "")
 

@@ -95,6 +95,12 @@ WHERE c.org = :org AND c.document_id = :document_id AND c.space <> :space ORDER 
 """
 )
 
+CHUNKS_BY_ID = CHUNKS.replace("SELECT", "SELECT c.namespace,", 1) + "WHERE c.org = :org AND c.chunk_id IN (:ids)"
+CHUNKS_AFTER = """
+SELECT chunk_id, namespace FROM knowledge_chunk WHERE org = :org AND chunk_id > :after ORDER BY chunk_id LIMIT :most
+"""
+CHUNKS_TOTAL = "SELECT count(*) AS total FROM knowledge_chunk WHERE org = :org"
+
 EMBEDDED = "UPDATE knowledge_chunk SET space = :space WHERE org = :org AND chunk_id = :chunk_id"
 
 GONE = """

@@ -17,6 +17,7 @@ from loom.storage.interface import Transaction
 
 OPS = (*ops_write.OPS, *ops_read.OPS, *ops_list.OPS)
 JOBS = embeds.JOBS
+VECTORED = embeds.VECTORED
 LATE: Mapping[str, LateHandler] = {}
 SWEEPS: tuple[Sweep, ...] = ()
 LEG = leg.LEG
@@ -30,4 +31,4 @@ def purge_namespace(tx: Transaction, namespace: str) -> int:
     return purged
 
 
-__all__ = ["CARGO", "JOBS", "LATE", "LEG", "OPS", "SWEEPS", "purge_namespace"]
+__all__ = ["CARGO", "JOBS", "LATE", "LEG", "OPS", "SWEEPS", "VECTORED", "purge_namespace"]

@@ -1,17 +1,18 @@
 """Vectors of issues: made with the write when they are few, by a job when they are many or the model fails."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, cast
 
 from loom.access import namespaces
 from loom.jobs import outbox
 from loom.jobs.handlers import Bench
+from loom.jobs.vectored import Meant, Vectored
 from loom.models.interface import Embedder
 from loom.planes.tracker import rules, store
 from loom.planes.tracker.rules import Issue
 from loom.planes.tracker.search import shelf
 from loom.retrieval import tokens
-from loom.storage.indexes import Vector
+from loom.storage.indexes import Shelf, Vector
 from loom.storage.interface import Transaction
 
 EMBED: Final = "tracker.embed"
@@ -24,6 +25,12 @@ WRITE_TIMEOUT_S: Final = 10.0
 JOB_TIMEOUT_S: Final = 60.0
 AT_ONCE_MAX: Final = 64
 """Issues that one embedding call of the job takes."""
+
+
+TOTAL: Final = "SELECT count(*) AS total FROM tracker_issue WHERE org = :org"
+AFTER: Final = """
+SELECT item_id, namespace FROM tracker_issue WHERE org = :org AND item_id > :after ORDER BY item_id LIMIT :most
+"""
 
 
 def vectors_of(embedder: Embedder, texts: Sequence[str]) -> Mapping[str, Vector]:
@@ -74,7 +81,7 @@ def _embed_few(bench: Bench, org: str, ids: Sequence[int]) -> None:
         ]
     if not issues:
         return
-    texts = [rules.embeddable(issue.content.title, issue.content.body) for issue in issues]
+    texts = [_text_of(issue) for issue in issues]
     made = bench.embedder.embed_passages(texts, JOB_TIMEOUT_S)
     with bench.database.transaction(org, write=True) as tx:
         for namespace in sorted({issue.namespace for issue in issues}):
@@ -87,4 +94,24 @@ def _embed_few(bench: Bench, org: str, ids: Sequence[int]) -> None:
                 tx.vectors.put(shelf(issue.namespace), issue.item_id, space, [vector])
 
 
+def _text_of(issue: Issue) -> str:
+    return rules.embeddable(issue.content.title, issue.content.body)
+
+
+def _count(tx: Transaction) -> int:
+    row = tx.row(TOTAL)
+    return cast("int", row["total"]) if row else 0
+
+
+def _after(tx: Transaction, after: int, most: int) -> Sequence[tuple[int, Shelf]]:
+    rows = tx.rows(AFTER, after=after, most=most)
+    return [(cast("int", row["item_id"]), shelf(cast("str", row["namespace"]))) for row in rows]
+
+
+def _read(tx: Transaction, ids: Sequence[int]) -> Sequence[Meant]:
+    issues = store.for_work(tx, ids)
+    return [Meant(item_id, shelf(issue.namespace), [_text_of(issue)]) for item_id, issue in issues.items()]
+
+
 JOBS = {EMBED: embed_issues}
+VECTORED = Vectored("tracker", _count, _after, _read)

@@ -47,7 +47,40 @@ SELECT %(org)s, %(shelf)s, %(space)s, %(item)s, place - 1, CAST(told AS halfvec)
 FROM unnest(CAST(%(told)s AS TEXT[])) WITH ORDINALITY AS given (told, place)
 ON CONFLICT (org, shelf_id, space_id, item_id, part) DO UPDATE SET embedding = excluded.embedding
 """
-_REMOVE = "DELETE FROM vector_row WHERE org = %(org)s AND shelf_id = %(shelf)s AND item_id = %(item)s"
+# The spaces of a shelf, found by one probe each: the key has the space before the item.
+_SHELF_SPACES = """
+ARRAY(WITH RECURSIVE found AS (
+    SELECT (SELECT min(space_id) FROM vector_row WHERE org = %(org)s AND shelf_id = %(shelf)s) AS space_id
+    UNION ALL
+    SELECT (SELECT min(r.space_id) FROM vector_row r
+        WHERE r.org = %(org)s AND r.shelf_id = %(shelf)s AND r.space_id > found.space_id)
+    FROM found WHERE found.space_id IS NOT NULL
+) SELECT space_id FROM found WHERE space_id IS NOT NULL)
+"""
+_REMOVE = (
+    "DELETE FROM vector_row WHERE org = %(org)s AND shelf_id = %(shelf)s AND item_id = %(item)s AND space_id = ANY("  # noqa: S608  # the parts are constants
+    + _SHELF_SPACES
+    + ")"
+)
+_REMOVE_ELSEWHERE = _REMOVE + " AND space_id <> %(space)s"
+_PAIRS = """
+WITH RECURSIVE pair AS (
+    (SELECT shelf_id, space_id FROM vector_row WHERE org = %(org)s ORDER BY shelf_id, space_id LIMIT 1)
+    UNION ALL
+    SELECT following.shelf_id, following.space_id FROM pair CROSS JOIN LATERAL (
+        SELECT r.shelf_id, r.space_id FROM vector_row r
+        WHERE r.org = %(org)s AND (r.shelf_id, r.space_id) > (pair.shelf_id, pair.space_id)
+        ORDER BY r.shelf_id, r.space_id LIMIT 1) AS following
+) SELECT shelf_id, space_id FROM pair
+"""
+_NAMES = "SELECT space, dimension FROM vector_space WHERE org = %(org)s"
+_REMOVE_SOME = """
+DELETE FROM vector_row
+WHERE org = %(org)s AND shelf_id = %(shelf)s AND space_id = %(space)s AND (item_id, part) IN (
+    SELECT item_id, part FROM vector_row WHERE org = %(org)s AND shelf_id = %(shelf)s AND space_id = %(space)s
+    ORDER BY item_id, part LIMIT %(rows)s)
+RETURNING 1
+"""
 _DROP = "DELETE FROM vector_row WHERE org = %(org)s AND shelf_id = %(shelf)s"
 _ON_SHELF = " FROM vector_row WHERE org = %(org)s AND shelf_id = %(shelf)s AND space_id = %(space)s"
 _AMONG = " AND item_id = ANY(CAST(%(items)s AS BIGINT[]))"
@@ -100,7 +133,12 @@ class PostgresVectorIndex:
         self._made: set[str] = set()
 
     def put(self, shelf: Shelf, item_id: int, space: str, vectors: Sequence[Vector]) -> None:
-        """Keep `vectors` of `space` under `item_id`, replacing what was there in that space."""
+        """Keep `vectors` of `space` under `item_id`, replacing what was there in every space."""
+        self.add(shelf, item_id, space, vectors)
+        self._session.send(_REMOVE_ELSEWHERE, {**self._on(shelf, space), "item": item_id})
+
+    def add(self, shelf: Shelf, item_id: int, space: str, vectors: Sequence[Vector]) -> None:
+        """Keep `vectors` of `space` under `item_id`, beside those of other spaces."""
         self._session.need_write("the vector index")
         checked = stacked(vectors)
         dimension = self._dimension(space)
@@ -121,6 +159,23 @@ class PostgresVectorIndex:
     def drop(self, shelf: Shelf) -> None:
         """Forget the whole shelf; upkeep drops its index."""
         self._session.send(_DROP, {"org": self._org, "shelf": self._number(shelf)})
+
+    def spaces(self) -> Mapping[str, int]:
+        """Every space that there are vectors of, with its dimension."""
+        found = {space for _, space in self._session.cells(_PAIRS, {"org": self._org})}
+        names = self._session.cells(_NAMES, {"org": self._org}) if found else ()
+        return {name: dimension for name, dimension in names if self._hashed(name) in found}
+
+    def drop_others(self, keep: Collection[str], most: int) -> int:
+        """Forget up to `most` vectors of other spaces than these; how many there were."""
+        self._session.need_write("the vector index")
+        kept = {self._hashed(name) for name in keep}
+        dropped = 0
+        for shelf, space in self._session.cells(_PAIRS, {"org": self._org}):
+            if space not in kept and dropped < most:
+                on = {"org": self._org, "shelf": shelf, "space": space, "rows": most - dropped}
+                dropped += len(self._session.cells(_REMOVE_SOME, on))
+        return dropped
 
     def best(
         self, shelf: Shelf, space: str, vector: Vector, k: int, allowed: Collection[int] | None = None
@@ -196,7 +251,10 @@ class PostgresVectorIndex:
         return rows[0][0] if rows else None
 
     def _on(self, shelf: Shelf, space: str) -> dict[str, str | int]:
-        return {"org": self._org, "shelf": self._number(shelf), "space": lexemes.hashed("space", self._org, space)}
+        return {"org": self._org, "shelf": self._number(shelf), "space": self._hashed(space)}
+
+    def _hashed(self, space: str) -> int:
+        return lexemes.hashed("space", self._org, space)
 
     def _number(self, shelf: Shelf) -> int:
         return lexemes.shelf_id(self._org, shelf)

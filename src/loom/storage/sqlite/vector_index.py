@@ -65,9 +65,23 @@ _REMOVE_PARTS = """
 UPDATE vector_row SET seq = :seq, data = NULL
 WHERE shelf_id = :shelf_id AND item_id = :item_id AND space_id = :space_id AND part >= :part AND data IS NOT NULL
 """
+_REMOVE_ELSEWHERE = """
+UPDATE vector_row SET seq = :seq, data = NULL
+WHERE shelf_id = :shelf_id AND item_id = :item_id AND space_id <> :space_id AND data IS NOT NULL
+"""
 _REMOVE = """
 UPDATE vector_row SET seq = :seq, data = NULL
 WHERE shelf_id = :shelf_id AND item_id = :item_id AND data IS NOT NULL
+"""
+_SHELVES = "SELECT shelf_id FROM vector_shelf"
+_SPACES = "SELECT space_id, name, dimension FROM vector_space"
+_ANY = "SELECT 1 FROM vector_row WHERE shelf_id = :shelf_id AND space_id = :space_id AND data IS NOT NULL LIMIT 1"
+# A removed row moves to the end of its order, so the next slice does not pass it again.
+_REMOVE_SOME = """
+UPDATE vector_row SET seq = :seq, data = NULL WHERE row_id IN (
+    SELECT row_id FROM vector_row WHERE shelf_id = :shelf_id AND space_id = :space_id AND data IS NOT NULL
+    ORDER BY seq LIMIT :row_count)
+RETURNING 1
 """
 _DROP = (
     "DELETE FROM vector_row WHERE shelf_id = :shelf_id",
@@ -116,7 +130,16 @@ class SqliteVectorIndex:
         self._file_id = file_id
 
     def put(self, shelf: Shelf, item_id: int, space: str, vectors: Sequence[Vector]) -> None:
-        """Keep `vectors` of `space` under `item_id`, replacing what was there in that space."""
+        """Keep `vectors` of `space` under `item_id`, replacing what was there in every space."""
+        ids = self._kept(shelf, item_id, space, vectors)
+        self._session.cells(_REMOVE_ELSEWHERE, ids)
+
+    def add(self, shelf: Shelf, item_id: int, space: str, vectors: Sequence[Vector]) -> None:
+        """Keep `vectors` of `space` under `item_id`, beside those of other spaces."""
+        self._kept(shelf, item_id, space, vectors)
+
+    def _kept(self, shelf: Shelf, item_id: int, space: str, vectors: Sequence[Vector]) -> dict[str, Value]:
+        """Keep vectors of one space; the numbers of what they were kept under."""
         self._session.need_write("the vector index")
         checked = stacked(vectors)
         known = self._session.cells(_FIND_SPACE, {"space": space})
@@ -128,10 +151,11 @@ class SqliteVectorIndex:
         found = self._find(shelf, space)
         if found is None:
             raise AssertionError("the shelf and the space were just made")
-        ids = {"shelf_id": found.shelf_id, "space_id": found.space_id, "item_id": item_id, "seq": self._next_seq()}
+        ids: dict[str, Value] = {**found.ids(), "item_id": item_id, "seq": self._next_seq()}
         stored = checked.astype(_STORED)
         self._session.run_many(_PUT, ({**ids, "part": part, "data": row.tobytes()} for part, row in enumerate(stored)))
         self._session.cells(_REMOVE_PARTS, {**ids, "part": len(stored)})
+        return ids
 
     def remove(self, shelf: Shelf, item_id: int) -> None:
         """Forget the item's vectors in every space."""
@@ -146,6 +170,27 @@ class SqliteVectorIndex:
         found = self._session.cells(_FIND_SHELF, {"collection": shelf.collection, "namespace": shelf.namespace})
         for statement in _DROP if found else ():
             self._session.cells(statement, {"shelf_id": found[0][0]})
+
+    def spaces(self) -> Mapping[str, int]:
+        """Every space that there are vectors of, with its dimension."""
+        shelves = [row[0] for row in self._session.cells(_SHELVES, {})]
+        return {
+            name: dimension
+            for space_id, name, dimension in self._session.cells(_SPACES, {})
+            if any(self._session.cells(_ANY, {"shelf_id": shelf_id, "space_id": space_id}) for shelf_id in shelves)
+        }
+
+    def drop_others(self, keep: Collection[str], most: int) -> int:
+        """Forget up to `most` vectors of other spaces than these; how many there were."""
+        self._session.need_write("the vector index")
+        shelves = [row[0] for row in self._session.cells(_SHELVES, {})]
+        others = [row[0] for row in self._session.cells(_SPACES, {}) if row[1] not in keep]
+        dropped = 0
+        for ids in ({"shelf_id": shelf_id, "space_id": space_id} for space_id in others for shelf_id in shelves):
+            if dropped < most and self._session.cells(_ANY, ids):
+                slice_ = {**ids, "seq": self._next_seq(), "row_count": most - dropped}
+                dropped += len(self._session.cells(_REMOVE_SOME, slice_))
+        return dropped
 
     def best(
         self, shelf: Shelf, space: str, vector: Vector, k: int, allowed: Collection[int] | None = None

@@ -1,9 +1,10 @@
-"""The only module that knows every part: settings become an engine, planes, a dispatcher and its edges."""
+"""The only room that knows every part: settings become an engine, planes, a dispatcher and its edges."""
 
 import logging
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,7 @@ from loom import __version__, federation, system
 from loom.access.caller import Install
 from loom.access.sessions import Sessions
 from loom.access.tokens import Authenticator
+from loom.compose.models import opened, reranker, writer
 from loom.config import Settings, git_environment, is_loopback
 from loom.edges.dashboard import Dashboard, dashboard_routes
 from loom.edges.http.app import Http, http_app
@@ -29,12 +31,8 @@ from loom.jobs.handlers import Bench, Handler
 from loom.jobs.late import LateQueue
 from loom.jobs.worker import Worker
 from loom.ledger import embedding
-from loom.models import sources
-from loom.models.hashing import HashingEmbedder
+from loom.models.caching import CachingEmbedder
 from loom.models.interface import Embedder
-from loom.models.onnx import OnnxEmbedder
-from loom.models.openai_style import Endpoint, OpenAiStyle
-from loom.models.reranker import OnnxReranker, installed_reranker
 from loom.models.writer import Writer
 from loom.ops.dispatch import Dispatcher
 from loom.ops.ratelimit import PerMinute, RateLimit, SharedPerMinute
@@ -47,6 +45,9 @@ from loom.storage.postgres import PostgresSettings, opened_trial
 from loom.storage.postgres import opened as opened_postgres
 from loom.storage.sqlite import SqliteDatabase, SqliteSettings
 from loom.storage.sqlite import backup as sqlite_backup
+from loom.system.guard import SpaceGuard
+from loom.system.reindexing import Reindex, Reindexed, Show
+from loom.system.spaces import Spaces
 
 STORE_FOLDER = "store"
 POSTGRES_FOLDER = "postgres"
@@ -79,6 +80,15 @@ PURGES = (
 
 CARGOS = (memory.CARGO, profile.CARGO, conversation.CARGO, knowledge.CARGO, tracker.CARGO, code.CARGO)
 """What store.export and store.import move, beside the namespaces themselves."""
+
+VECTORED = (
+    embedding.VECTORED,
+    conversation.VECTORED,
+    knowledge.VECTORED,
+    tracker.VECTORED,
+    code.VECTORED,
+)
+"""What loom reindex makes vectors of; the ledger's are memories and profile sections."""
 
 log = logging.getLogger(__name__)
 
@@ -199,60 +209,34 @@ def restore(settings: Settings, source: Path, show: sqlite_backup.Show) -> dict[
     return {one.name: one.byte_count for one in copied}
 
 
-def embedder(settings: Settings) -> Embedder:
-    """The embedder that the settings name; its model is not loaded yet.
+def guarded(settings: Settings, store: Database) -> SpaceGuard:
+    """The embedder that the settings name, once it is known that the store's vectors are of its space.
 
     Raises:
-        StoreError: its files are not there.
+        StoreError: they are of another, or the embedder cannot be used.
     """
-    if settings.embedder == "hashing":
-        return HashingEmbedder()
+    spaces = Spaces(store, clock_us)
+    model = opened(settings, spaces)
     try:
-        named = settings.embedder == "builtin"
-        return OnnxEmbedder(sources.installed() if named else sources.from_folder(Path(settings.embedder)))
-    except sources.SourceUnusable as error:
-        raise StoreError(str(error)) from error
+        spaces.check(model.space, settings.embedder)
+    except BaseException:
+        model.close()
+        raise
+    return SpaceGuard(CachingEmbedder(model), spaces)
 
 
-def reranker(settings: Settings) -> OnnxReranker | None:
-    """The reranker that comes with the built-in embedder; not loaded before a search asks for it.
-
-    Without its files `quality` ranks as `balanced` does, so they are not demanded.
-    """
-    if settings.embedder != "builtin":
-        return None
-    try:
-        return OnnxReranker(installed_reranker())
-    except sources.SourceUnusable as error:
-        log.warning("%s", error)
-        return None
-
-
-def writer(settings: Settings) -> Writer | None:
-    """The language model that the settings name, not called yet; None when they name none.
+def reindex(settings: Settings, show: Show, *, anew: bool) -> Reindexed:
+    """Make every vector anew with the embedder that the settings name, while servers go on, and switch over.
 
     Raises:
-        StoreError: they name half of one.
+        StoreError: the store or the embedder cannot be used.
+        ReindexFailed: it stopped half way; done again it goes on.
     """
-    if not settings.writer_url and not settings.writer_model:
-        return None
-    if not settings.writer_url or not settings.writer_model:
-        missing = "writer_model (LOOM_WRITER_MODEL)" if settings.writer_url else "writer_url (LOOM_WRITER_URL)"
-        raise StoreError(f"setting {missing}: a language model needs both its endpoint and its name; set this one too")
-    if settings.writer_output_tokens_max * 2 > settings.writer_context_tokens:
-        raise StoreError(
-            "setting writer_output_tokens_max (LOOM_WRITER_OUTPUT_TOKENS_MAX): is over half of writer_context_tokens"
-        )
-    return OpenAiStyle(
-        Endpoint(
-            url=settings.writer_url,
-            model=settings.writer_model,
-            api_key=settings.writer_api_key,
-            timeout_s=settings.writer_timeout_s,
-            context_tokens=settings.writer_context_tokens,
-            output_tokens_max=settings.writer_output_tokens_max,
-        )
-    )
+    with closing(database(settings)) as store:
+        spaces = Spaces(store, clock_us)
+        with closing(opened(settings, spaces, anew=anew)) as model:
+            bench = Bench(store, model, clock_us, settings.tombstone_days, settings.audit_days)
+            return Reindex(bench, spaces, VECTORED, show, anew=anew).run()
 
 
 def build(settings: Settings) -> App:
@@ -261,13 +245,18 @@ def build(settings: Settings) -> App:
     Raises:
         StoreError: the store or the model's files cannot be used.
     """
-    language_model = writer(settings)
-    store, model, reader = database(settings), embedder(settings), reranker(settings)
+    language_model, store = writer(settings), database(settings)
+    try:
+        model = guarded(settings, store)
+    except BaseException:
+        store.close()
+        raise
+    reader = reranker(settings)
     bench = Bench(store, model, clock_us, settings.tombstone_days, settings.audit_days, language_model)
     late = LateQueue(bench, {name: handler for part in (*PLANES, system) for name, handler in part.LATE.items()})
     sweeps = [sweep for part in (*PLANES, system) for sweep in part.SWEEPS]
     slow = memory.SLOW if language_model is None else memory.SLOW | {profile.BUILD}
-    worker = Worker(bench, jobs(settings, model, language_model), sweeps, late, slow=slow)
+    worker = Worker(bench, jobs(settings, model, language_model), sweeps, late, slow=slow, fit=model.fits)
     lifecycle, metrics, pool = Lifecycle(), Metrics(), ThreadPoolExecutor(LEG_THREADS, "loom-leg")
     backlog = Backlog(store, clock_us)
     metrics.gauge("jobs_waiting", "Jobs of every org that wait or are being done.", backlog.waiting)

@@ -1,0 +1,178 @@
+"""An embedding model behind any endpoint that speaks OpenAI's `/embeddings`."""
+
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from threading import BoundedSemaphore, Lock
+from typing import Final
+
+import anyio
+import httpx
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from pydantic import SecretStr
+
+from loom.models import embeddings_wire as wire
+from loom.models.exchange import Exchange, Unanswered
+from loom.models.interface import EmbedderFailed
+from loom.models.openai_wire import OK, Reply
+from loom.storage.indexes import Vector
+
+PATH: Final = "/embeddings"
+QUERIES_AT_ONCE_MAX: Final = 16
+BULKS_AT_ONCE_MAX: Final = 4
+"""Calls of one process at once; questions have places of their own."""
+
+REQUESTS_AT_ONCE_MAX: Final = 4
+"""Requests at once that one bulk is cut into."""
+
+CUT_TO_MIN: Final = 256
+"""A text that the endpoint finds too long is sent in half, and again, down to so many characters."""
+
+RESPONSE_BYTES_MAX: Final = 32 * 1024 * 1024
+IDLE_S: Final = 60.0
+"""How long a connection is kept for the next call."""
+
+CLOSED: Final = "the embedder is closed"
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingEndpoint:
+    """Where an embedding model answers.
+
+    Attributes:
+        url: the address before `/embeddings`, without a login or a query in it.
+        model: the model's name there.
+        api_key: sent as a bearer token; empty for none. Neither shown nor logged.
+        timeout_s: the longest one request may take, repeats included.
+        dimension: numbers of a vector to ask for; 0 for as many as the model gives.
+    """
+
+    url: str
+    model: str
+    api_key: SecretStr
+    timeout_s: float
+    dimension: int = 0
+
+
+class EndpointModel:
+    """A `foreign.Model` behind an endpoint. Safe for threads.
+
+    Texts go in batches. An endpoint that finds a batch too large gets its halves; a text that is too long alone is
+    cut. Connections are kept between calls, by a thread that begins with the first call.
+    """
+
+    def __init__(self, endpoint: EmbeddingEndpoint) -> None:
+        self._endpoint = endpoint
+        self._exchange = Exchange(endpoint.url, endpoint.api_key, RESPONSE_BYTES_MAX)
+        self._queries = BoundedSemaphore(QUERIES_AT_ONCE_MAX)
+        self._bulks = BoundedSemaphore(BULKS_AT_ONCE_MAX)
+        self._mutex = Lock()
+        self._stack = ExitStack()
+        self._portal: BlockingPortal | None = None
+        self._client: httpx.AsyncClient | None = None
+        self._closed = False
+        self._names_dimension = endpoint.dimension > 0
+
+    def warm(self) -> None:
+        """Nothing to load here."""
+
+    def vectors(self, texts: Sequence[str], timeout_s: float, *, urgent: bool) -> list[Vector]:
+        """One vector of unit length for each text, in order; see `foreign.Model`.
+
+        Raises:
+            EmbedderFailed: not all came in time.
+        """
+        if not texts:
+            return []
+        until_s = time.monotonic() + timeout_s
+        turns = self._queries if urgent else self._bulks
+        if not turns.acquire(timeout=max(0.0, timeout_s)):
+            raise EmbedderFailed("too many calls of the endpoint are under way")
+        try:
+            return self._running().call(self._all, list(wire.batches(texts)), until_s)
+        except RuntimeError:  # what a portal that was stopped raises, and a client that was closed
+            raise EmbedderFailed(CLOSED) from None
+        finally:
+            turns.release()
+
+    def close(self) -> None:
+        """Close the connections and stop the thread."""
+        with self._mutex:
+            self._closed = True
+            portal, self._portal = self._portal, None
+            client, self._client = self._client, None
+        if portal is not None and client is not None:
+            portal.call(client.aclose)
+        self._stack.close()
+
+    def _running(self) -> BlockingPortal:
+        with self._mutex:
+            if self._closed:
+                raise EmbedderFailed(CLOSED)
+            if self._portal is None:
+                self._portal = self._stack.enter_context(start_blocking_portal())
+                self._client = self._exchange.client(httpx.Limits(keepalive_expiry=IDLE_S))
+            return self._portal
+
+    async def _all(self, batches: Sequence[Sequence[str]], until_s: float) -> list[Vector]:
+        """The vectors of every batch, some of them at once; the first that fails ends the others."""
+        client = self._client
+        if client is None:
+            raise EmbedderFailed(CLOSED)
+        made: list[list[Vector]] = [[] for _ in batches]
+        failures: list[EmbedderFailed] = []
+        room = anyio.Semaphore(REQUESTS_AT_ONCE_MAX)
+
+        async def one(place: int, group: anyio.abc.TaskGroup) -> None:
+            async with room:
+                ends_s = min(until_s, time.monotonic() + self._endpoint.timeout_s)
+                try:
+                    with anyio.fail_after(max(0.0, ends_s - time.monotonic())):
+                        made[place] = await self._batch(client, batches[place], ends_s)
+                except TimeoutError:
+                    failures.append(EmbedderFailed("the endpoint gave no vectors in time"))
+                except EmbedderFailed as failure:
+                    failures.append(failure)
+                except RuntimeError:  # what a client that was closed meanwhile raises
+                    failures.append(EmbedderFailed(CLOSED))
+                if failures:
+                    group.cancel_scope.cancel()
+
+        async with anyio.create_task_group() as group:
+            for place in range(len(batches)):
+                group.start_soon(one, place, group)
+        if failures:
+            raise failures[0]
+        return [vector for batch in made for vector in batch]
+
+    async def _batch(self, client: httpx.AsyncClient, texts: Sequence[str], until_s: float) -> list[Vector]:
+        dimension = self._endpoint.dimension
+        reply = await self._asked(client, texts, until_s)
+        if reply.status in OK:
+            return wire.vectors(reply, len(texts), dimension)
+        too_long = wire.is_too_long(reply)
+        if (too_long or reply.status in wire.REFUSALS) and len(texts) > 1:
+            half = len(texts) // 2
+            first = await self._batch(client, texts[:half], until_s)
+            return first + await self._batch(client, texts[half:], until_s)
+        if too_long and len(texts[0]) >= 2 * CUT_TO_MIN:
+            return await self._batch(client, [texts[0][: len(texts[0]) // 2]], until_s)
+        raise wire.failure(reply)
+
+    async def _asked(self, client: httpx.AsyncClient, texts: Sequence[str], until_s: float) -> Reply:
+        """The reply, asked without a dimension where the endpoint does not know how to be asked for one."""
+        model, dimension = self._endpoint.model, self._endpoint.dimension if self._names_dimension else 0
+        reply = await self._sent(client, wire.request_body(model, texts, dimension), until_s)
+        if dimension and reply.status in wire.REFUSALS and not wire.is_too_long(reply):
+            without = await self._sent(client, wire.request_body(model, texts, 0), until_s)
+            if without.status in OK:
+                self._names_dimension = False
+            return without
+        return reply
+
+    async def _sent(self, client: httpx.AsyncClient, body: bytes, until_s: float) -> Reply:
+        try:
+            return await self._exchange.sent(client, PATH, body, until_s, lambda reply: not wire.is_hopeless(reply))
+        except Unanswered as failed:
+            raise EmbedderFailed(str(failed)) from None

@@ -1,0 +1,71 @@
+"""Threads that run a model, with bounded room in front of them."""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import BoundedSemaphore
+from typing import Final, TypeVar
+
+from loom.models.interface import EmbedderFailed
+from loom.models.sources import SourceUnusable
+from loom.storage.indexes import Vector
+
+WORKERS: Final = 2
+QUERIES_WAITING_MAX: Final = 64
+PASSAGES_WAITING_MAX: Final = 256
+CLOSED: Final = "the embedder is closed"
+
+Done = TypeVar("Done")
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """Workers and the places in front of them; a place is held until its text is done."""
+
+    workers: ThreadPoolExecutor
+    places: BoundedSemaphore
+
+    @classmethod
+    def of(cls, name: str, waiting_max: int) -> "Lane":
+        """A lane of `WORKERS` threads, before which so many texts may wait."""
+        return cls(ThreadPoolExecutor(WORKERS, thread_name_prefix=name), BoundedSemaphore(waiting_max))
+
+    def submit(self, embed: Callable[[str], Vector], text: str, deadline: float) -> Future[Vector]:
+        """Have a text embedded.
+
+        Raises:
+            EmbedderFailed: no place became free before `deadline`, by the steady clock, or the lane is closed.
+        """
+        if not self.places.acquire(timeout=max(0.0, deadline - time.monotonic())):
+            raise EmbedderFailed("the embedder is busy: no place in its queue became free in time")
+        try:
+            future = self.workers.submit(embed, text)
+        except RuntimeError:  # what a pool that was shut down raises
+            self.places.release()
+            raise EmbedderFailed(CLOSED) from None
+        future.add_done_callback(lambda _: self.places.release())
+        return future
+
+    def close(self) -> None:
+        """Stop the threads; texts that wait are dropped."""
+        self.workers.shutdown(wait=False, cancel_futures=True)
+
+
+def result(future: Future[Done], deadline: float) -> Done:
+    """What `future` gives before `deadline`, by the steady clock.
+
+    Raises:
+        EmbedderFailed: any failure; it is safe to show.
+    """
+    try:
+        error = future.exception(timeout=max(0.0, deadline - time.monotonic()))
+    except TimeoutError:
+        raise EmbedderFailed("the embedder was not done in time") from None
+    except CancelledError:
+        raise EmbedderFailed(CLOSED) from None
+    if isinstance(error, EmbedderFailed | SourceUnusable):
+        raise EmbedderFailed(str(error)) from None
+    if error is not None:  # its message may hold the text, so only its name is told
+        raise EmbedderFailed(f"the embedder failed ({type(error).__name__})") from None
+    return future.result()

@@ -1,0 +1,134 @@
+"""An embedder that gives vectors only while the store is of its space.
+
+A reindex may switch the store to another model while a server runs. That server's questions would then be compared
+with vectors that are about to go, and what it writes would have none that others can use. So it looks at the record
+about every second, before and after it embeds, and fails once the record names another space: searches go by words and
+say so, writes leave their vectors to a job, and the worker takes no jobs. Others do them, or this server once it is
+started with the new setting.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from threading import Lock
+from typing import Final
+
+from loom.models.interface import Embedder, EmbedderFailed, Space
+from loom.storage.indexes import Vector
+from loom.storage.interface import StoreError
+from loom.system.spaces import Spaces, told
+
+LOOK_S: Final = 1.0
+"""How old may be what is known of the record."""
+
+RETIRED: Final = (
+    "the store's vectors are of another model now than this server's; start it again with the setting embedder"
+    " (LOOM_EMBEDDER) that they were made with"
+)
+
+log = logging.getLogger(__name__)
+
+
+class SpaceGuard:
+    """An `Embedder` around another one. Safe for threads; like every embedder it is called in no transaction.
+
+    Args:
+        inner: makes the vectors.
+        spaces: the store's record.
+        look_s: how old may be what is known of the record.
+        clock_s: a steady clock.
+    """
+
+    def __init__(
+        self,
+        inner: Embedder,
+        spaces: Spaces,
+        look_s: float = LOOK_S,
+        clock_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._inner = inner
+        self._spaces = spaces
+        self._look_s = look_s
+        self._clock_s = clock_s
+        self._looking = Lock()
+        self._looked_s = float("-inf")
+        self._served = ""
+        self._told = False
+
+    @property
+    def space(self) -> Space:
+        """The inner one's."""
+        return self._inner.space
+
+    @property
+    def random_cosine(self) -> float:
+        """The inner one's."""
+        return self._inner.random_cosine
+
+    @property
+    def question_cosine(self) -> float:
+        """The inner one's."""
+        return self._inner.question_cosine
+
+    def fits(self) -> bool:
+        """Whether the store is of this space, or of none yet."""
+        self._look()
+        return self._served in ("", self.space.fingerprint)
+
+    def warm(self) -> None:
+        """Begin to load in the background."""
+        self._inner.warm()
+
+    def embed_query(self, text: str, timeout_s: float) -> Vector:
+        """The vector of a query; see `Embedder`."""
+        self._need()
+        vector = self._inner.embed_query(text, timeout_s)
+        self._need()
+        return vector
+
+    def embed_passages(self, texts: Sequence[str], timeout_s: float) -> list[Vector]:
+        """One vector for each passage; a store of no space is of this one from now on. See `Embedder`."""
+        self._need()
+        if texts and not self._served:
+            self._adopt()
+        vectors = self._inner.embed_passages(texts, timeout_s)
+        self._need()
+        return vectors
+
+    def close(self) -> None:
+        """Stop the inner one."""
+        self._inner.close()
+
+    def _need(self) -> None:
+        if not self.fits():
+            raise EmbedderFailed(RETIRED)
+
+    def _look(self) -> None:
+        """Read the record when it is time. While one thread does, the others go by what was known."""
+        if self._clock_s() - self._looked_s < self._look_s or not self._looking.acquire(blocking=False):
+            return
+        try:
+            served = self._spaces.served()
+        except StoreError:
+            return  # whoever wants vectors of a store that cannot be read meets that trouble anyway
+        else:
+            self._served, self._looked_s = served, self._clock_s()
+            self._tell()
+        finally:
+            self._looking.release()
+
+    def _adopt(self) -> None:
+        try:
+            self._served = self._spaces.adopt(self.space)
+        except StoreError as error:
+            raise EmbedderFailed("the store cannot note which model its vectors are of") from error
+        self._tell()
+        self._need()
+
+    def _tell(self) -> None:
+        fits = self._served in ("", self.space.fingerprint)
+        if not fits and not self._told:
+            log.error("%s; until then it finds by words alone. Its own vectors are of %s", RETIRED, told(self.space))
+        elif fits and self._told:
+            log.warning("the store's vectors are of this server's model again")
+        self._told = not fits
