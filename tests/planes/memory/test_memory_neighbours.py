@@ -119,6 +119,12 @@ def test_the_day_of_a_claim_is_searched(core: Core) -> None:
     assert keys(hits(core, "Monday 8 May 2023", recipe="verbatim", top_k=1)) == ["fair"]
 
 
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine does not shorten what is read."""
+    monkeypatch.setattr(rereading, "WHOLE_S", 60.0)
+
+
 class Reader:
     """A reranker that likes one word, and answers as many texts as it is told to."""
 
@@ -172,6 +178,23 @@ def test_other_recipes_and_other_languages_are_not_read_again(core: Core) -> Non
         hits(with_reader(core, reader), "which walrus sings?", recipe=recipe)
     hits(with_reader(core, reader), "Wer ist das walrus und wo wird es singen?", recipe="quality")
     assert reader.asked == []
+
+
+def test_where_ranking_took_all_the_time_nothing_is_read(core: Core, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rereading, "WHOLE_S", 0.0)
+    write(core, [f"The walrus of house {number} sings" for number in range(12)], prefix="h")
+    reader = Reader("house 7")
+    assert len(hits(with_reader(core, reader), "which walrus sings in the house?", recipe="quality")) > 1
+    assert reader.asked == []
+
+
+@pytest.mark.parametrize(("long", "read"), [(2, True), (12, False)])
+def test_texts_longer_than_its_window_are_not_judged_by_a_part(core: Core, long: int, read: bool) -> None:
+    more = " It sang." * 100
+    write(core, [f"The walrus of house {number} sings{more * (number < long)}" for number in range(12)], prefix="h")
+    reader = Reader("house 7")
+    hits(with_reader(core, reader), "which walrus sings in the house?", recipe="quality")
+    assert bool(reader.asked) is read
 
 
 @pytest.mark.parametrize("most", [0, 3])
