@@ -108,7 +108,8 @@ class SmallServer(ModuleType):
             )
         )  # fmt: skip
 
-    def build(self, settings: Settings) -> "SmallApp":
+    def build(self, settings: Settings, *, embeds: bool = True) -> "SmallApp":
+        del embeds
         self.settings.append(settings)
         return SmallApp(self, replace(self.kit.dispatcher, registry=self.all))
 

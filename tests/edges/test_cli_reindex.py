@@ -144,8 +144,8 @@ class Composed(ModuleType):
         super().__init__("composed")
         self._outcome = outcome
 
-    def reindex(self, settings: config.Settings, show: Show, *, anew: bool) -> Reindexed:
-        del anew
+    def reindex(self, settings: config.Settings, show: Show, *, anew: bool, may_switch: bool) -> Reindexed:
+        del anew, may_switch
         assert settings.embedder == "hashing"
         for done in range(3):
             show("embedding", done, 12_345)

@@ -89,6 +89,15 @@ def test_of_two_spaces_from_before_the_record_the_configured_one_counts_and_the_
     assert "loom reindex --embedder small" in caplog.text
 
 
+def test_of_a_store_from_before_the_record_no_half_filled_space_counts(spaces: Spaces, database: Database) -> None:
+    put(database, SMALL.space)
+    spaces.build(LARGE.space)
+    put(database, LARGE.space)
+    with pytest.raises(StoreError, match=r"\(32 dimensions\).*which was begun and goes on"):
+        spaces.check(LARGE.space, "large")
+    assert spaces.book().serving is None
+
+
 def test_of_many_that_adopt_at_once_one_is_the_stores(spaces: Spaces) -> None:
     wanted = [HashingEmbedder(dimension).space for dimension in range(8, 24)]
     with ThreadPoolExecutor(8) as pool:

@@ -209,7 +209,7 @@ def restore(settings: Settings, source: Path, show: sqlite_backup.Show) -> dict[
     return {one.name: one.byte_count for one in copied}
 
 
-def guarded(settings: Settings, store: Database) -> SpaceGuard:
+def guarded(settings: Settings, store: Database, *, embeds: bool) -> SpaceGuard:
     """The embedder that the settings name, once it is known that the store's vectors are of its space.
 
     Raises:
@@ -218,14 +218,15 @@ def guarded(settings: Settings, store: Database) -> SpaceGuard:
     spaces = Spaces(store, clock_us)
     model = opened(settings, spaces)
     try:
-        spaces.check(model.space, settings.embedder)
+        if embeds:
+            spaces.check(model.space, settings.embedder)
     except BaseException:
         model.close()
         raise
     return SpaceGuard(CachingEmbedder(model), spaces)
 
 
-def reindex(settings: Settings, show: Show, *, anew: bool) -> Reindexed:
+def reindex(settings: Settings, show: Show, *, anew: bool, may_switch: bool) -> Reindexed:
     """Make every vector anew with the embedder that the settings name, while servers go on, and switch over.
 
     Raises:
@@ -236,18 +237,22 @@ def reindex(settings: Settings, show: Show, *, anew: bool) -> Reindexed:
         spaces = Spaces(store, clock_us)
         with closing(opened(settings, spaces, anew=anew)) as model:
             bench = Bench(store, model, clock_us, settings.tombstone_days, settings.audit_days)
-            return Reindex(bench, spaces, VECTORED, show, anew=anew).run()
+            return Reindex(bench, spaces, VECTORED, show, anew=anew, may_switch=may_switch).run()
 
 
-def build(settings: Settings) -> App:
+def build(settings: Settings, *, embeds: bool = True) -> App:
     """A server on the store of `settings.home`; not started.
+
+    Args:
+        settings: what it is made of.
+        embeds: False for what embeds nothing, and may open a store of another embedding model.
 
     Raises:
         StoreError: the store or the model's files cannot be used.
     """
     language_model, store = writer(settings), database(settings)
     try:
-        model = guarded(settings, store)
+        model = guarded(settings, store, embeds=embeds)
     except BaseException:
         store.close()
         raise

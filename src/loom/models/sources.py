@@ -105,6 +105,12 @@ def installed(model: str = DEFAULT_MODEL) -> Source:
     return _source(model, row, Path(spec.submodule_search_locations[0]) / row.folder, f"{row.package}=={row.version}")
 
 
+def is_installed_one(space: Space) -> bool:
+    """Whether a space is that of a model that `installed` gives."""
+    row = _rows().get(space.model)
+    return row is not None and space.source == f"{row.package}=={row.version}"
+
+
 def from_folder(folder: Path) -> Source:
     """The source described by `model.toml` in `folder`, with paths relative to it.
 

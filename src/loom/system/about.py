@@ -40,7 +40,10 @@ class HealthAnswer(Answer):
     status: Annotated[Literal["ok", "degraded"], Field(description="ok, or degraded when a part does not work.")]
     server_version: Annotated[str, Field(description="The server's version.")]
     embedder_ok: Annotated[bool, Field(description="Whether texts become vectors; without, words are still searched.")]
-    embedder: Annotated[SpaceView, Field(description="What this server's vectors are of, and so those of its store.")]
+    embedder: Annotated[
+        SpaceView,
+        Field(description="What this server's vectors are of; its store's too, unless that was switched meanwhile."),
+    ]
     writer_configured: Annotated[
         bool, Field(description="Whether a language model is configured; whether it answers is not tried here.")
     ]

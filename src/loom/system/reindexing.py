@@ -19,7 +19,8 @@ from loom.jobs.handlers import Bench
 from loom.jobs.vectored import Meant, Vectored
 from loom.models.interface import EmbedderFailed
 from loom.storage.indexes import Vector
-from loom.system.spaces import Spaces
+from loom.storage.interface import StoreError
+from loom.system.spaces import Spaces, told
 
 PAGE: Final = 512
 """Items whose vectors are looked up at once."""
@@ -76,6 +77,7 @@ class Reindex:
         planes: everything that has vectors.
         show: told of progress.
         anew: whether to forget first what there is in that space: its model was changed behind its name.
+        may_switch: whether the store may be switched to another model by it.
         settle_s: how long after the switch to wait for what is still under way.
         wait: waits for so many seconds.
     """
@@ -85,6 +87,7 @@ class Reindex:
     planes: Sequence[Vectored]
     show: Show
     anew: bool = False
+    may_switch: bool = True
     settle_s: float = SETTLE_S
     wait: Callable[[float], None] = time.sleep
     _items: int = 0
@@ -98,6 +101,12 @@ class Reindex:
             StoreError: the store cannot serve.
         """
         space = self.bench.embedder.space
+        serving = self.spaces.book().serving
+        if serving not in (None, space) and not self.may_switch:
+            raise StoreError(
+                f"The store's vectors are of {told(serving)}, and the setting embedder names {told(space)}:"
+                " to switch to that, name it with --embedder."
+            )
         if self.spaces.book().serving is None and set(self.spaces.held()) <= {space.fingerprint}:
             self.spaces.adopt(space)
         fresh = self.spaces.build(space)
@@ -116,6 +125,8 @@ class Reindex:
             for plane in self.planes:
                 plane.adopt(self.bench, org)
         dropped = self._drop({space.fingerprint}, "dropping old vectors")
+        # A write of the old space that waited long for its locks may have come meanwhile.
+        self._passes("looking once more", 0)
         self.bench.database.maintain()
         return Reindexed(self._items, len(self._refused), dropped)
 

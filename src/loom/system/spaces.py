@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Final, cast
 
 from loom.canonical import encoded
+from loom.models import sources
 from loom.models.facts import Facts, facts_in
 from loom.models.foreign import Family
 from loom.models.interface import Space
@@ -188,6 +189,9 @@ class Spaces:
         if space.fingerprint not in held:
             others = " and ".join(f"{dimension} dimensions" for dimension in sorted(held.values()))
             raise StoreError(_refusal(f"another model ({others})", space, value, begun=False))
+        if book.building == space and len(held) > 1:
+            others = " and ".join(f"{held[name]} dimensions" for name in sorted(held) if name != space.fingerprint)
+            raise StoreError(_refusal(f"another model ({others})", space, value, begun=True))
         if len(held) > 1:
             log.warning(
                 "some of the store's vectors are of another model; loom reindex --embedder %s mends that", value
@@ -210,7 +214,8 @@ class Spaces:
 
 def told(space: Space) -> str:
     """A space in a person's words."""
-    return f"{space.model} ({space.dimension} dimensions, from {space.source}, space {space.fingerprint})"
+    built_in = "builtin, " if sources.is_installed_one(space) else ""
+    return f"{space.model} ({built_in}{space.dimension} dimensions, from {space.source}, space {space.fingerprint})"
 
 
 def _refusal(stored: str, space: Space, value: str, *, begun: bool) -> str:

@@ -181,6 +181,26 @@ def long_alternates(repo: Path, outside: Path) -> None:
     (repo / ".git" / "objects" / "info" / "alternates").write_text(lines)
 
 
+def alternates_of_alternates(repo: Path, outside: Path) -> None:
+    between = repo.with_name("between")
+    (between / "info").mkdir(parents=True)
+    (between / "info" / "alternates").write_text(f"{outside}/.git/objects\n")
+    (repo / ".git" / "objects" / "info" / "alternates").write_text(f"{between}\n")
+
+
+def link_in_alternates(repo: Path, outside: Path) -> None:
+    between = repo.with_name("between")
+    between.mkdir()
+    (between / "pack").symlink_to(outside / ".git" / "objects")
+    (repo / ".git" / "objects" / "info" / "alternates").write_text(f"{between}\n")
+
+
+def space_at_the_end(repo: Path, outside: Path) -> None:
+    repo.with_name("way ").symlink_to(outside / ".git")
+    (repo / ".git").rename(repo.with_name("kept"))
+    (repo / ".git").write_text(f"gitdir: {repo.with_name('way ')}\n")
+
+
 def common_folder(repo: Path, outside: Path) -> None:
     (repo / ".git" / "commondir").write_text(f"{outside}/.git\n")
 
@@ -198,6 +218,9 @@ WAYS_OUT = (
     alternates,
     quoted_alternates,
     long_alternates,
+    alternates_of_alternates,
+    space_at_the_end,
+    link_in_alternates,
     common_folder,
     bare_beside,
 )
@@ -211,6 +234,21 @@ def test_a_repository_that_leads_out(way_out: Callable[[Path, Path], None], open
     with pytest.raises(SourceFailed, match="leads outside"):
         within.check_repository(repo, (opened,))
     within.check_repository(repo, (Path("/"),))
+
+
+@pytest.mark.parametrize("name", ["commondir", "config", "info/exclude", "HEAD"])
+def test_a_pipe_in_a_repository_holds_up_nobody(name: str, open_shelf: OpenShelf, opened: Path) -> None:
+    repo = repository(opened / "repo", SHOP)
+    (repo / ".git" / name).unlink(missing_ok=True)
+    os.mkfifo(repo / ".git" / name)
+    for namespace, source in (("folder", str(repo)), ("address", f"file://{repo}")):
+        assert open_shelf(namespace).index(source, caller=ADMIN)["state"] == "failed"
+
+
+def test_the_head_of_a_repository_elsewhere_is_not_told(open_shelf: OpenShelf, opened: Path, outside: Path) -> None:
+    (opened / "app").mkdir(exist_ok=True)
+    (opened / "app" / ".git").write_text(f"gitdir: {outside}/.git\n")
+    assert open_shelf("shop").index(str(opened / "app"), caller=ADMIN)["state"] == "failed"
 
 
 def test_a_clone_that_shares_objects_within(opened: Path) -> None:

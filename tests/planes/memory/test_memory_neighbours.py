@@ -113,6 +113,22 @@ def test_what_the_user_said_comes_before_what_the_assistant_said_unless_that_is_
     assert scores["w0"] == pytest.approx(scores["w31"], rel=0.2)
 
 
+def test_a_label_before_a_colon_is_nobody_who_speaks_unless_it_stands_in_a_talk(core: Core) -> None:
+    notes = ["Decision: the logo is green.", "Database: we chose Postgres for the orders.", *OTHERS]
+    write(core, notes, prefix="n")
+    asked = "what was the decision on the database for the orders?"
+    assert keys(hits(core, asked, top_k=1)) == ["n1"]
+    components = hits(core, asked, top_k=1)[0]
+    write(core, ["Decision said: no.", "Ana: the logo is green.", "Ben: we chose Postgres."], prefix="t")
+    again = hits(core, asked, top_k=1)[0]
+    assert again["memory_key"] == components["memory_key"]
+
+
+def test_roles_are_roles_however_they_are_written(core: Core) -> None:
+    write(core, ["Assistant: The walrus sings at noon.", *OTHERS, "User: The walrus sings at noon."], prefix="w")
+    assert keys(hits(core, "when does the walrus sing?", top_k=2))[0] == "w31"
+
+
 def test_the_day_of_a_claim_is_searched(core: Core) -> None:
     write(core, OTHERS, prefix="o")
     core.call("memory.set", memory_key="fair", value="They met at the fair.", valid_at="2023-05-08T12:00:00Z")

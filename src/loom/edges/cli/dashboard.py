@@ -21,7 +21,7 @@ def run(args: argparse.Namespace, compose: LoadCompose) -> int:
     Without `--url` the store is asked itself: who can read its files is its admin.
     """
     url = server_url(load_settings(url=args.url or None))
-    with opened(compose, args.url) as shell:
+    with opened(compose, args.url, embeds=False) as shell:
         answer = shell.call("dashboard.link", {})
     link = url + str(answer["path"])
     if args.json:

@@ -32,7 +32,7 @@ def run(args: argparse.Namespace, compose: LoadCompose) -> int:
     scope: dict[str, object] = {"namespace": args.namespace} if args.namespace else {"all_namespaces": True}
     if args.org:
         scope["org"] = args.org
-    with opened(compose, args.url) as shell:
+    with opened(compose, args.url, embeds=False) as shell:
         if args.file == "-":
             count = _write(pages(shell, scope), lambda line: print(line))  # noqa: PLW0108  # print takes more than a line
         else:

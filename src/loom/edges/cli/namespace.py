@@ -47,7 +47,7 @@ def run(args: argparse.Namespace, compose: LoadCompose) -> int:
     sent = {name: given[name] for name in SENT if given.get(name) is not None}
     if args.what == "delete":
         sent["confirm"] = args.name
-    with opened(compose, args.url) as shell:
+    with opened(compose, args.url, embeds=False) as shell:
         answer = shell.call(f"namespace.{args.what}", sent)
     if args.json:
         show_json(answer)

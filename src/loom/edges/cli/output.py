@@ -12,7 +12,7 @@ from rich.text import Text
 from loom.edges.cli.printable import printable, printable_json
 
 TIME = re.compile(r"^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)[.\d]*Z$")
-CELL_LENGTH_MAX = 200
+CELL_LENGTH_MAX = 600
 COLUMNS_MAX = 6
 EMPTY: tuple[object, ...] = (None, "", "-", [], {})
 

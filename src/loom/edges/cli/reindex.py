@@ -23,10 +23,13 @@ GOES_ON = "What was done is kept: the same command goes on from there."
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the flags."""
     parser.add_argument(
-        "--embedder", help="the new embedder, as LOOM_EMBEDDER names it; without it vectors that are missing are made"
+        "--embedder",
+        help="the new embedder, as LOOM_EMBEDDER names it; without it what is missing is made with the store's own",
     )
     parser.add_argument(
-        "--anew", action="store_true", help="forget first what was made with it: the model behind its name has changed"
+        "--anew",
+        action="store_true",
+        help="forget first what was made with it, also by a run that stopped: the model behind its name has changed",
     )
     parser.add_argument("--home", type=Path, help="the home folder (LOOM_HOME)")
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
@@ -38,7 +41,7 @@ def run(args: argparse.Namespace, compose: LoadCompose) -> int:
     print(f"Making vectors with {settings.embedder} in {place_of(settings)}", file=sys.stderr, flush=True)
     try:
         with told() as show:
-            done = composed(compose).reindex(settings, show, anew=args.anew)
+            done = composed(compose).reindex(settings, show, anew=args.anew, may_switch=bool(args.embedder))
     except ReindexFailed as failure:
         raise Problem(f"{failure}. {GOES_ON}") from None
     except StoreError as error:

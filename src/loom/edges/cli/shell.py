@@ -66,8 +66,8 @@ class App(Protocol):
 class Compose(Protocol):
     """The module that builds servers."""
 
-    def build(self, settings: Settings) -> App:
-        """A server on the store of `settings.home`; not started."""
+    def build(self, settings: Settings, *, embeds: bool = True) -> App:
+        """A server on the store of `settings.home`; not started. One that need not embed takes any store."""
         ...
 
     def registry(self) -> Registry:
@@ -78,7 +78,7 @@ class Compose(Protocol):
         """Copy the embedded store to a folder; each file with its bytes. StoreError when it cannot be."""
         ...
 
-    def reindex(self, settings: Settings, show: Show, *, anew: bool) -> Reindexed:
+    def reindex(self, settings: Settings, show: Show, *, anew: bool, may_switch: bool) -> Reindexed:
         """Make every vector anew with the embedder of the settings. StoreError, or ReindexFailed when it stopped."""
         ...
 
@@ -130,10 +130,13 @@ def composed(load: LoadCompose) -> Compose:
     return cast("Compose", load())
 
 
-def build(load: LoadCompose, settings: Settings) -> App:
-    """A server in this process; a store that cannot be opened is a Problem."""
+def build(load: LoadCompose, settings: Settings, *, embeds: bool = True) -> App:
+    """A server in this process; a store that cannot be opened is a Problem.
+
+    One that need not embed opens a store of another embedding model, too.
+    """
     try:
-        return composed(load).build(settings)
+        return composed(load).build(settings, embeds=embeds)
     except StoreError as error:
         raise Problem(f"{error} The home folder is {settings.home} (LOOM_HOME).") from error
 
@@ -156,7 +159,7 @@ class Shell:
 
 
 @contextmanager
-def opened(load: LoadCompose, url: str = "", *, working: bool = False) -> Generator[Shell]:
+def opened(load: LoadCompose, url: str = "", *, working: bool = False, embeds: bool = True) -> Generator[Shell]:
     """A Shell on the server at `url` or `LOOM_URL`, or else on the local store; closed at the end.
 
     With `working`, what calls leave for later is done meanwhile, on the local store too.
@@ -170,7 +173,7 @@ def opened(load: LoadCompose, url: str = "", *, working: bool = False) -> Genera
         with Loom(settings.url, settings.token.get_secret_value() or None, agent=settings.agent) as client:
             yield Shell(client.call, composed(load).registry(), settings.url)
         return
-    app = build(load, settings)
+    app = build(load, settings, embeds=embeds)
     dispatcher = app.dispatcher
 
     def call(name: str, args: Mapping[str, Any]) -> dict[str, Any]:

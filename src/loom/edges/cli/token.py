@@ -41,7 +41,7 @@ def parts(parser: argparse.ArgumentParser) -> Sequence[argparse.ArgumentParser]:
 
 def run(args: argparse.Namespace, compose: LoadCompose) -> int:
     """Mint, list or revoke."""
-    with opened(compose, args.url) as shell:
+    with opened(compose, args.url, embeds=False) as shell:
         {"mint": _mint, "list": _list, "revoke": _revoke}[args.what](args, shell)
     return 0
 

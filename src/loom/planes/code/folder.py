@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from pathspec import GitIgnoreSpec
 
 from loom.planes.code import files, git
+from loom.planes.code.small import content_of
 from loom.planes.code.sources import Entry, Listing, SourceFailed, Yard
 
 DEPTH_MAX: Final = 64
@@ -140,13 +141,13 @@ class Folder:
         for folder in (self._root, *list(self._root.parents)[:ABOVE_MAX]):
             if below:
                 up = f"{below}/{up}"
-                with suppress(OSError):
-                    path = folder / ".gitignore"
-                    if path.is_file() and path.stat().st_size <= IGNORE_BYTES_MAX:
-                        specs.append(_spec(f"^{up}", path.read_bytes()))
+                lines = content_of(folder / ".gitignore", IGNORE_BYTES_MAX)
+                if lines is not None:
+                    specs.append(_spec(f"^{up}", lines))
             if (folder / ".git").exists():
-                with suppress(OSError):
-                    specs.append(_spec(f"^{up}", (folder / ".git" / "info" / "exclude").read_bytes()))
+                lines = content_of(folder / ".git" / "info" / "exclude", IGNORE_BYTES_MAX)
+                if lines is not None:
+                    specs.append(_spec(f"^{up}", lines))
                 return tuple(reversed(specs))
             below = folder.name
         return ()

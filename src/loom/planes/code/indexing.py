@@ -100,8 +100,11 @@ class Indexer:
             raise SourceFailed(why)
         if self.yard.is_closed(local.resolve()):
             raise SourceFailed(CLOSED)
-        if repository.source_kind == GIT and not repository.trusted and repository.state == WAITING:
-            within.check_repository(local, self.yard.folders)
+        if repository.trusted or repository.state != WAITING:
+            return
+        within.check_repository(
+            local, self.yard.folders, within.SUFFIXES if repository.source_kind == GIT else within.OF_FOLDER
+        )
 
     def _plan(self, bench: Bench, org: str, repository: Repository, source: Source) -> None:
         listing = source.listed()

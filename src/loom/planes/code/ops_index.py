@@ -17,6 +17,7 @@ from loom.planes.code import git, hosts, store, symbols, within
 from loom.planes.code.documents import Library
 from loom.planes.code.fields import Shown, plain
 from loom.planes.code.indexing import INDEX
+from loom.planes.code.small import content_of
 from loom.planes.code.sources import CLOSED, FOLDER, GIT, SYSTEM_FOLDERS, is_within
 from loom.planes.code.store import Repository
 from loom.storage.interface import Transaction
@@ -203,14 +204,10 @@ def _folder(prepare: Prepare, source: str, revision: str) -> Checked:
 
 
 def _origin(folder: Path) -> str:
-    """Where a folder was cloned from, as its own settings say; empty when they do not."""
-    settings = folder / ".git" / "config"
-    try:
-        if settings.is_symlink() or settings.stat().st_size > CONFIG_BYTES_MAX:
-            return ""
-        match = _ORIGIN.search(settings.read_text("utf-8", "replace"))
-    except OSError:
-        return ""
+    """Where a folder was cloned from, as its own settings say; empty when they do not, or are not its own."""
+    own = folder / ".git"
+    content = None if own.is_symlink() else content_of(own / "config", CONFIG_BYTES_MAX)
+    match = _ORIGIN.search(content.decode("utf-8", "replace")) if content is not None else None
     return match[1] if match else ""
 
 

@@ -1,11 +1,12 @@
 """Which folders of the server a token has read: those that an operator opened, however they are named or linked to."""
 
 import os
+import stat
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from loom.planes.code.small import content_of
 from loom.planes.code.sources import SourceFailed, is_within
 
 POINTER_BYTES_MAX: Final = 16 * 1024
@@ -25,8 +26,11 @@ LED_OUT: Final = "a link or a pointer in the repository leads " + OUTSIDE.remove
 ANYWHERE: Final = Path("/")
 """Stands for what is not read any further: it may lead to any folder."""
 
-_SUFFIXES: Final = ("/.git", "", ".git/.git", ".git")
+SUFFIXES: Final = ("/.git", "", ".git/.git", ".git")
 """Where git looks for the repository of a path, in its order."""
+
+OF_FOLDER: Final = ("/.git",)
+"""Where the repository of a working folder is."""
 
 
 def refusal(folder: Path, opened: Sequence[Path]) -> str:
@@ -36,28 +40,33 @@ def refusal(folder: Path, opened: Sequence[Path]) -> str:
     return "" if _is_inside(folder, opened) else OUTSIDE
 
 
-def check_repository(path: Path, opened: Sequence[Path]) -> None:
-    """SourceFailed when reading the git repository of a path may lead out of the opened folders.
+def check_repository(path: Path, opened: Sequence[Path], suffixes: Sequence[str] = SUFFIXES) -> None:
+    """SourceFailed when reading the git repository of a path may lead out of the opened folders, or to no file at all.
 
     What git follows is looked at: links anywhere in the repository's own folder, and the files by which worktrees,
     submodules and clones that share objects name the folder they are a part of.
     """
-    waiting = [Path(f"{path}{suffix}") for suffix in _SUFFIXES]
-    seen: set[Path] = set()
+    waiting = [(Path(f"{path}{suffix}"), False) for suffix in suffixes]
+    seen: set[tuple[Path, bool]] = set()
     while waiting:
-        place = waiting.pop()
-        if place in seen:
+        place, has_objects = one = waiting.pop()
+        if one in seen:
             continue
-        seen.add(place)
-        if len(seen) > HOPS_MAX + len(_SUFFIXES) or not _is_inside(place, opened):
+        seen.add(one)
+        if len(seen) > HOPS_MAX + len(suffixes) or not _is_inside(place, opened):
             raise SourceFailed(LED_OUT)
-        if place.is_file():
-            waiting += _named_in(place, place.parent, "gitdir:")
+        if place == ANYWHERE:
+            continue  # that is inside, so all is open
+        if has_objects:
+            # It may share the objects of further folders, and those of others again.
+            _check_links(place, opened)
+            waiting += [(other, True) for other in _named_in(place / "info" / "alternates", place)]
+        elif place.is_file():
+            waiting += [(other, False) for other in _named_in(place, place.parent, "gitdir:")]
         elif (place / "HEAD").exists() or (place / "objects").exists():
             _check_links(place, opened)
-            objects = place / "objects"
-            waiting += _named_in(place / "commondir", place)
-            waiting += _named_in(objects / "info" / "alternates", objects)
+            waiting += [(other, False) for other in _named_in(place / "commondir", place)]
+            waiting.append((place / "objects", True))
 
 
 def _check_links(folder: Path, opened: Sequence[Path]) -> None:
@@ -70,21 +79,34 @@ def _check_links(folder: Path, opened: Sequence[Path]) -> None:
             one = Path(at, name)
             if one.is_symlink() and not _is_inside(one, opened):
                 raise SourceFailed(LED_OUT)
+        if not all(_is_plain(Path(at, name)) for name in names):
+            raise SourceFailed("the repository's own folder holds a pipe or a device")
 
 
 def _named_in(pointer: Path, base: Path, mark: str = "") -> Iterator[Path]:
     """The folders that a file names, one a line, as git reads them: from where the file stands."""
-    content = b""
-    with suppress(OSError), pointer.open("rb") as file:
-        content = file.read(POINTER_BYTES_MAX + 1)
-    if len(content) > POINTER_BYTES_MAX:
-        yield ANYWHERE
+    content = content_of(pointer, POINTER_BYTES_MAX)
+    if content is None:
+        if os.path.lexists(pointer):
+            yield ANYWHERE  # what is not read here may be read by git
+        return
     for line in content.decode("utf-8", "surrogateescape").split("\n"):
-        name = line.removeprefix(mark).strip() if line.startswith(mark) else ""
-        if name.startswith('"'):
+        name = line.removeprefix(mark).removesuffix("\r") if line.startswith(mark) else ""
+        if name.strip().startswith('"'):
             yield ANYWHERE  # git takes a quoted name apart in its own way
-        elif name and not name.startswith("#"):
-            yield base / name
+        elif name.strip() and not name.startswith("#"):
+            # Git keeps a space at the end, and passes over one behind the mark.
+            yield base / name.removeprefix(" ")
+            yield base / name.strip()
+
+
+def _is_plain(path: Path) -> bool:
+    """Whether it is a file or a link, which is judged by where it leads."""
+    try:
+        mode = path.lstat().st_mode
+    except OSError:
+        return True  # it is gone
+    return stat.S_ISREG(mode) or stat.S_ISLNK(mode)
 
 
 def _is_inside(folder: Path, opened: Sequence[Path]) -> bool:

@@ -63,6 +63,11 @@ def is_turn(seen: Seen) -> bool:
     return seen.memory_type == EPISODE or speaker_of(seen) != ""
 
 
+def in_a_talk(seen: Seen) -> bool:
+    """Whether a memory says that it is of a talk; in a note, what stands before a colon is rather a label."""
+    return seen.memory_type == EPISODE or seen.session_id != NO_SESSION
+
+
 def is_said_by_machine(seen: Seen) -> bool:
     """Whether a memory is a turn that an assistant or a tool has."""
     return speaker_of(seen) in MACHINES
@@ -74,7 +79,9 @@ def speaker_of(seen: Seen) -> str:
     if match is None:
         return ""
     name = match[1]
-    return name if name in ROLES or all(word[0].isupper() for word in name.split(" ")) else ""
+    if name.casefold() in ROLES:
+        return name.casefold()
+    return name if all(word[0].isupper() for word in name.split(" ")) else ""
 
 
 def _pairs(row: Row) -> list[Beside]:

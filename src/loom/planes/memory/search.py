@@ -136,7 +136,8 @@ def ranked(tx: Transaction, quest: Quest) -> Ranking:
 
 def _of_others(query: TextQuery, items: Mapping[int, Seen]) -> set[int]:
     """The turns of others than the one speaker whom the question names."""
-    spoken = {item_id: neighbours.speaker_of(seen) for item_id, seen in items.items()}
+    talks = {item_id: seen for item_id, seen in items.items() if neighbours.in_a_talk(seen)}
+    spoken = {item_id: neighbours.speaker_of(seen) for item_id, seen in talks.items()}
     named = {item_id: name for item_id, name in spoken.items() if name and name not in ROLES}
     about = asked_about(query, set(named.values()))
     return {item_id for item_id, name in named.items() if name != about} if about else set()
