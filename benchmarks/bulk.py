@@ -53,9 +53,9 @@ def texts(count: int, seed: int, words_each: int = WORDS_EACH) -> list[str]:
     return [" ".join(next(drawn) for _ in range(words_each)) for _ in range(count)]
 
 
-def queries(count: int) -> list[str]:
-    """Questions of eight words from the same language."""
-    return texts(count, seed=99, words_each=8)
+def queries(count: int, seed: int = 99) -> list[str]:
+    """Questions of eight words from the same language; another seed gives others, which no cache knows yet."""
+    return texts(count, seed=seed, words_each=8)
 
 
 def stand_ins(count: int, dimension: int, seed: int) -> Sequence[Vector]:

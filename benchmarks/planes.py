@@ -38,15 +38,16 @@ KNOWN_NAMES = (
 def searches(call: Caller) -> None:
     """search.query with every plane full, beside each leg alone."""
     amount = CALLS + 20
-    plain, defects = bulk.queries(amount), bulk_planes.defects(amount)
+    plain, every = bulk.queries(amount), bulk_planes.defects(2 * amount)
+    defects, reports = every[:amount], every[amount:]
     alone: dict[str, float] = {}
-    for op in ("memory.search", "knowledge.search", "conversation.search"):
-        alone[op] = shown(f"  {op} alone", timed_ms(_asking(call, op, plain), CALLS))
-    profile = _asking(call, "search.query", plain, namespace="nothing but a profile")
+    for seed, op in enumerate(("memory.search", "knowledge.search", "conversation.search")):
+        alone[op] = shown(f"  {op} alone", timed_ms(_asking(call, op, bulk.queries(amount, seed)), CALLS))
+    profile = _asking(call, "search.query", bulk.queries(amount, seed=11), namespace="nothing but a profile")
     alone["an empty search.query"] = shown("  search.query of an empty namespace", timed_ms(profile, CALLS))
-    check = timed_ms(lambda turn: call("tracker.duplicate_check", namespace=NAMESPACE, title=defects[turn]), CALLS)
+    check = timed_ms(lambda turn: call("tracker.duplicate_check", namespace=NAMESPACE, title=reports[turn]), CALLS)
     alone["tracker.duplicate_check"] = shown("  tracker.duplicate_check alone", check)
-    shown("  code.search alone", timed_ms(_asking(call, "code.search", plain), CALLS))
+    shown("  code.search alone", timed_ms(_asking(call, "code.search", bulk.queries(amount, seed=12)), CALLS))
     slowest = max(alone, key=lambda op: alone[op])
     print(f"  sum of those: {sum(alone.values()):.1f} ms; the slowest is {slowest}")
     goal = f"of {slowest}; goals: p50 < 60 ms, within 1.3x"
