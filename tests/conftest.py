@@ -1,5 +1,6 @@
 """Fixtures that tests of several rooms share."""
 
+import signal
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,6 +16,10 @@ from loom.storage.postgres.engine import PostgresDatabase
 from loom.storage.postgres.settings import PostgresSettings
 from loom.storage.sqlite import SqliteDatabase, SqliteSettings
 from postgres_server import TestServer, test_server
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A run in the background ignores interrupts, and every server that it starts would do so too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
