@@ -58,6 +58,10 @@ class Watched:
         dialog.dismiss()
 
 
+CODE = Path(__file__).resolve().parents[2] / "src/loom/access"
+"""What the site's code namespace holds."""
+
+
 @dataclass(frozen=True)
 class Site:
     """A server with something in it, and the tokens of three people."""
@@ -104,7 +108,7 @@ def store(http: httpx.Client) -> dict[str, str]:
     for number, title in ((12, "Crash on start when the store is locked"), (15, "LockedError: crash on start")):
         body = 'Traceback (most recent call last):\n  File "store.py", line 3, in open\nLockedError: busy'
         call("tracker.add", namespace="bugs", number=number, title=title, body=body)
-    code = {"namespace": "app-code", "source": str(Path(__file__).resolve().parents[2] / "src/loom/access")}
+    code = {"namespace": "app-code", "source": str(CODE)}
     call("code.index", **code)
     schema = {"type": "object", "properties": {"diet": {"type": "string"}, "city": {"type": "string"}}}
     call("profile.schema_set", namespace="people", json_schema=schema)

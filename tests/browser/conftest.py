@@ -5,7 +5,7 @@ from pathlib import Path
 
 import needed
 import pytest
-from browser_kit import Site, Watched, store
+from browser_kit import CODE, Site, Watched, store
 from playwright.sync_api import Browser, Playwright, sync_playwright
 
 from running import running
@@ -24,7 +24,7 @@ FLAGS = (
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     home: Path = tmp_path_factory.mktemp("dashboard") / "home"
-    with running(home, embedder="hashing", synchronous="NORMAL") as server:
+    with running(home, embedder="hashing", synchronous="NORMAL", code_folders=str(CODE)) as server:
         tokens: dict[str, str] = {}
         for role in ("admin", "writer", "viewer"):
             with server.client(tokens.get("admin")) as http:
