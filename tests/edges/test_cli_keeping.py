@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from loom import config
 from loom.edges.cli.main import main
 
 Printed = pytest.CaptureFixture[str]
@@ -14,14 +13,7 @@ Asked = Callable[..., dict[str, object]]
 LONG = "\n".join(f"Line {number} about kettles and spouts, and about nothing else." for number in range(5_000))
 
 
-@pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for field in config.Settings.model_fields:
-        for name in config.env_names(field):
-            monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("LOOM_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("LOOM_EMBEDDER", "hashing")
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("own_home")
 
 
 def loom(*argv: str) -> int:

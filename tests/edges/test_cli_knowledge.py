@@ -5,20 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from loom import config
 from loom.edges.cli.main import main
 
 Printed = pytest.CaptureFixture[str]
 
 
-@pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for field in config.Settings.model_fields:
-        for name in config.env_names(field):
-            monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("LOOM_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("LOOM_EMBEDDER", "hashing")
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("own_home")
 
 
 @pytest.fixture

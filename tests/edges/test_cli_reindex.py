@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -20,14 +19,7 @@ Printed = pytest.CaptureFixture[str]
 Patch = pytest.MonkeyPatch
 
 
-@pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: Patch) -> None:
-    for field in config.Settings.model_fields:
-        for name in config.env_names(field):
-            monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("LOOM_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("LOOM_EMBEDDER", "hashing")
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("own_home")
 
 
 def loom(*argv: str) -> int:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from store_kit import MIGRATIONS, Engine, PostgresEngine, SqliteEngine
+from turns_kit import Line, opened
 
 from loom.storage.interface import Database
 from postgres_server import TestServer
@@ -31,3 +32,10 @@ def database(engine: Engine) -> Iterator[Database]:
     opened = engine.open()
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def line(postgres_url: str) -> Iterator[Line]:
+    """Members that stand in line, on a store whose groups have time."""
+    with opened(postgres_url) as made:
+        yield Line(made)

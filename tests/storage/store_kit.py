@@ -19,6 +19,8 @@ from loom.storage.sqlite import SqliteDatabase, SqliteSettings
 ORG = "acme"
 SHELF = Shelf("memory", "local")
 OTHER_SHELF = Shelf("memory", "other")
+POLLS_MAX = 20_000
+POLL_S = 0.001
 WAIT_S = 20.0
 
 MIGRATIONS: Sequence[Migration] = (
@@ -71,6 +73,16 @@ class PostgresEngine:
 
 class Refused(Exception):
     """Raised by a test inside a transaction."""
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait until another thread has got somewhere."""
+    never = threading.Event()
+    for _ in range(POLLS_MAX):
+        if condition():
+            return
+        never.wait(POLL_S)
+    raise AssertionError("the other thread did not get there")
 
 
 def together(works: Sequence[Callable[[], object]]) -> list[Exception]:

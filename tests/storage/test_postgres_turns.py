@@ -1,7 +1,6 @@
 """Writers that take turns on one transaction: all of it is kept or none, and each one's failure is its own."""
 
 import threading
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 
@@ -40,17 +39,6 @@ $$;
 CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON loom.item DEFERRABLE INITIALLY DEFERRED
 FOR EACH ROW EXECUTE FUNCTION loom.refuse()
 """
-
-
-@pytest.fixture
-def database(postgres_url: str) -> Iterator[PostgresDatabase]:
-    with opened(postgres_url) as made:
-        yield made
-
-
-@pytest.fixture
-def line(database: PostgresDatabase) -> Line:
-    return Line(database)
 
 
 def test_those_who_wait_share_a_commit_and_see_each_other_in_order(line: Line) -> None:
@@ -225,7 +213,8 @@ def test_a_refusal_rests_on_what_is_committed(line: Line) -> None:
     assert line.told() == [None, Refused, None]
 
 
-def test_orgs_and_keys_never_share(database: PostgresDatabase) -> None:
+def test_orgs_and_keys_never_share(line: Line) -> None:
+    database = line.database
     met = threading.Barrier(3)
     used: list[str] = []
 

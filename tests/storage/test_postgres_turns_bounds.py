@@ -1,11 +1,10 @@
 """How long and how many writers that take turns wait, what they hold meanwhile, and what goes with their commit."""
 
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from store_kit import COUNT, INSERT, MIGRATIONS, ORG, SHELF, WAIT_S, Refused, asking, count, text, together
+from store_kit import COUNT, INSERT, MIGRATIONS, ORG, SHELF, WAIT_S, Refused, asking, count, text, together, until
 from turns_kit import (
     KEY,
     PATIENT,
@@ -15,7 +14,6 @@ from turns_kit import (
     inserting,
     opened,
     refusing,
-    until,
 )
 
 from loom.storage.interface import Raced, StoreError, Transaction
@@ -26,17 +24,6 @@ BUMP = """
 INSERT INTO counter (org, name, value) VALUES (:org, :name, 1)
 ON CONFLICT (org, name) DO UPDATE SET value = counter.value + 1
 """
-
-
-@pytest.fixture
-def database(postgres_url: str) -> Iterator[PostgresDatabase]:
-    with opened(postgres_url) as made:
-        yield made
-
-
-@pytest.fixture
-def line(database: PostgresDatabase) -> Line:
-    return Line(database)
 
 
 def test_members_are_bounded_in_number(postgres_url: str) -> None:

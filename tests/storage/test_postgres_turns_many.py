@@ -8,8 +8,8 @@ from functools import partial
 from itertools import pairwise
 
 import pytest
-from store_kit import ORG, together
-from turns_kit import KEY, opened, terminate_all, until
+from store_kit import ORG, together, until
+from turns_kit import KEY, opened, terminate_all
 
 from loom.storage.interface import Raced, StoreError
 from loom.storage.postgres.connection import LOST_AT_COMMIT

@@ -1,20 +1,17 @@
 """Calls that share one commit: all or none of it is kept, and nobody waits for ever."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import apsw
 import pytest
-from store_kit import WAIT_S, together
+from store_kit import WAIT_S, together, until
 
 from loom.storage.interface import StoreError
 from loom.storage.sqlite.connection import connect, execute, set_pragma
 from loom.storage.sqlite.settings import SqliteSettings
 from loom.storage.sqlite.writer import Waits, Writer
-
-POLLS_MAX = 20_000
-POLL_S = 0.001
 
 
 @pytest.fixture
@@ -28,16 +25,6 @@ def connection(tmp_path: Path) -> Iterator[apsw.Connection]:
 
 def kept(connection: apsw.Connection) -> list[int]:
     return [row[0] for row in execute(connection, "SELECT a FROM t ORDER BY a")]
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait until another thread has got somewhere."""
-    never = threading.Event()
-    for _ in range(POLLS_MAX):
-        if condition():
-            return
-        never.wait(POLL_S)
-    raise AssertionError("the other thread did not get there")
 
 
 def write(writer: Writer, number: int) -> None:

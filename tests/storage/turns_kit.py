@@ -7,15 +7,13 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import psycopg
-from store_kit import IDS, INSERT, MIGRATIONS, ORG, WAIT_S, Refused, together
+from store_kit import IDS, INSERT, MIGRATIONS, ORG, WAIT_S, Refused, together, until
 
 from loom.storage.interface import Transaction
 from loom.storage.postgres.engine import PostgresDatabase
 from loom.storage.postgres.settings import PostgresSettings
 
 KEY = ("k",)
-POLLS_MAX = 20_000
-POLL_S = 0.001
 TRANSACTION = "SELECT CAST(pg_current_xact_id() AS TEXT) AS id"
 TERMINATE = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
@@ -25,16 +23,6 @@ PATIENT = PostgresSettings(together_s=3 * WAIT_S, turn_wait_s=3 * WAIT_S)
 """Members stay together, and none gives up, however long the machine stands still."""
 
 Body = Callable[[Transaction], object]
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait until another thread has got somewhere."""
-    never = threading.Event()
-    for _ in range(POLLS_MAX):
-        if condition():
-            return
-        never.wait(POLL_S)
-    raise AssertionError("the other thread did not get there")
 
 
 def terminate_all(url: str) -> None:

@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Final
 
-from loom.models.interface import Embedder, EmbedderFailed, Space
+from loom.models.interface import Embedder, EmbedderFailed
+from loom.models.wrapping import WrappingEmbedder
 from loom.storage.indexes import Vector
 from loom.storage.interface import StoreError
 from loom.system.spaces import Spaces, told
@@ -29,7 +30,7 @@ RETIRED: Final = (
 log = logging.getLogger(__name__)
 
 
-class SpaceGuard:
+class SpaceGuard(WrappingEmbedder):
     """An `Embedder` around another one. Safe for threads; like every embedder it is called in no transaction.
 
     Args:
@@ -46,7 +47,7 @@ class SpaceGuard:
         look_s: float = LOOK_S,
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._spaces = spaces
         self._look_s = look_s
         self._clock_s = clock_s
@@ -55,29 +56,10 @@ class SpaceGuard:
         self._served = ""
         self._told = False
 
-    @property
-    def space(self) -> Space:
-        """The inner one's."""
-        return self._inner.space
-
-    @property
-    def random_cosine(self) -> float:
-        """The inner one's."""
-        return self._inner.random_cosine
-
-    @property
-    def question_cosine(self) -> float:
-        """The inner one's."""
-        return self._inner.question_cosine
-
     def fits(self) -> bool:
         """Whether the store is of this space, or of none yet."""
         self._look()
         return self._served in ("", self.space.fingerprint)
-
-    def warm(self) -> None:
-        """Begin to load in the background."""
-        self._inner.warm()
 
     def embed_query(self, text: str, timeout_s: float) -> Vector:
         """The vector of a query; see `Embedder`."""
@@ -94,10 +76,6 @@ class SpaceGuard:
         vectors = self._inner.embed_passages(texts, timeout_s)
         self._need()
         return vectors
-
-    def close(self) -> None:
-        """Stop the inner one."""
-        self._inner.close()
 
     def _need(self) -> None:
         if not self.fits():

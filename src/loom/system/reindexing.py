@@ -107,7 +107,7 @@ class Reindex:
                 f"The store's vectors are of {told(serving)}, and the setting embedder names {told(space)}:"
                 " to switch to that, name it with --embedder."
             )
-        if self.spaces.book().serving is None and set(self.spaces.held()) <= {space.fingerprint}:
+        if serving is None and set(self.spaces.held()) <= {space.fingerprint}:
             self.spaces.adopt(space)
         fresh = self.spaces.build(space)
         changes = self.spaces.book().serving != space

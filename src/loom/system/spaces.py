@@ -186,13 +186,12 @@ class Spaces:
             return
         if book.serving is not None:
             raise StoreError(_refusal(told(book.serving), space, value, begun=book.building == space))
-        if space.fingerprint not in held:
-            others = " and ".join(f"{dimension} dimensions" for dimension in sorted(held.values()))
-            raise StoreError(_refusal(f"another model ({others})", space, value, begun=False))
-        if book.building == space and len(held) > 1:
-            others = " and ".join(f"{held[name]} dimensions" for name in sorted(held) if name != space.fingerprint)
-            raise StoreError(_refusal(f"another model ({others})", space, value, begun=True))
-        if len(held) > 1:
+        others = {name: dimension for name, dimension in held.items() if name != space.fingerprint}
+        begun = book.building == space
+        if space.fingerprint not in held or (begun and others):
+            dimensions = " and ".join(f"{dimension} dimensions" for dimension in sorted(others.values()))
+            raise StoreError(_refusal(f"another model ({dimensions})", space, value, begun=begun))
+        if others:
             log.warning(
                 "some of the store's vectors are of another model; loom reindex --embedder %s mends that", value
             )

@@ -113,15 +113,13 @@ def test_what_the_user_said_comes_before_what_the_assistant_said_unless_that_is_
     assert scores["w0"] == pytest.approx(scores["w31"], rel=0.2)
 
 
-def test_a_label_before_a_colon_is_nobody_who_speaks_unless_it_stands_in_a_talk(core: Core) -> None:
+def test_a_label_before_a_colon_is_nobody_who_speaks(core: Core) -> None:
     notes = ["Decision: the logo is green.", "Database: we chose Postgres for the orders.", *OTHERS]
     write(core, notes, prefix="n")
     asked = "what was the decision on the database for the orders?"
     assert keys(hits(core, asked, top_k=1)) == ["n1"]
-    components = hits(core, asked, top_k=1)[0]
     write(core, ["Decision said: no.", "Ana: the logo is green.", "Ben: we chose Postgres."], prefix="t")
-    again = hits(core, asked, top_k=1)[0]
-    assert again["memory_key"] == components["memory_key"]
+    assert keys(hits(core, asked, top_k=1)) == ["n1"]
 
 
 def test_roles_are_roles_however_they_are_written(core: Core) -> None:

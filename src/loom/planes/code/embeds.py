@@ -8,7 +8,7 @@ from typing import Final, cast
 from loom.access import namespaces
 from loom.jobs import outbox
 from loom.jobs.handlers import Bench
-from loom.jobs.vectored import Meant, Vectored
+from loom.jobs.vectored import Meant, Vectored, note_held
 from loom.planes.code import store, symbols, texts
 from loom.planes.code.store import READY, Repository
 from loom.planes.code.symbols import Held
@@ -20,8 +20,6 @@ EMBED_TIMEOUT_S: Final = 60.0
 AT_ONCE: Final = 32
 SLICE_S: Final = 5.0
 REPOSITORIES_MAX: Final = 1_000
-ADOPTED_AT_ONCE: Final = 1_000
-
 TOTAL: Final = """
 SELECT count(*) AS total FROM code_symbol s
 JOIN code_repository r ON r.org = s.org AND r.namespace = s.namespace
@@ -138,19 +136,13 @@ def _by_namespace(tx: Transaction, ids: Sequence[int]) -> dict[str, list[int]]:
 
 
 def adopt(bench: Bench, org: str) -> None:
-    """Note which symbols have vectors of the embedder's space, some at a time."""
-    space, after = bench.embedder.space.fingerprint, 0
-    while True:
-        with bench.database.transaction(org, write=False) as tx:
-            page = _after(tx, after, ADOPTED_AT_ONCE)
-        if not page:
-            return
-        after = page[-1][0]
-        with bench.database.transaction(org, write=True) as tx:
-            for namespace, ids in _by_namespace(tx, [item_id for item_id, _ in page]).items():
-                missing = set(tx.vectors.missing(symbols.shelf(namespace), space, ids))
-                there = [item_id for item_id in ids if item_id not in missing]
-                tx.run(symbols.EMBEDDED, namespace=namespace, space=space, ids=there or [0])
+    """Note which symbols have vectors of the embedder's space."""
+    space = bench.embedder.space.fingerprint
+
+    def note(tx: Transaction, shelf: Shelf, ids: Sequence[int]) -> None:
+        tx.run(symbols.EMBEDDED, namespace=shelf.namespace, space=space, ids=list(ids))
+
+    note_held(bench, org, _after, note)
 
 
 VECTORED = Vectored("code", _count, _after, _read, adopt)

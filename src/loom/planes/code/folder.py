@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import stat
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,7 +12,7 @@ from typing import Final, NamedTuple
 from pathspec import GitIgnoreSpec
 
 from loom.planes.code import files, git
-from loom.planes.code.small import content_of
+from loom.planes.code.small import content_of, read_from
 from loom.planes.code.sources import Entry, Listing, SourceFailed, Yard
 
 DEPTH_MAX: Final = 64
@@ -154,18 +153,7 @@ class Folder:
 
     def _content(self, path: str, most: int = files.FILE_BYTES_MAX) -> bytes | None:
         """A regular file's bytes; None when it is none, is too large, or a part of its path is a link."""
-        try:
-            number = self._opened(path)
-        except (OSError, ValueError):
-            return None
-        with os.fdopen(number, "rb") as file:
-            try:
-                if not stat.S_ISREG(os.fstat(number).st_mode):
-                    return None
-                content = file.read(most + 1)
-            except OSError:
-                return None
-        return content if len(content) <= most else None
+        return read_from(lambda: self._opened(path), most)
 
     def _opened(self, path: str) -> int:
         """A file of the folder, opened step by step so that no link can lead elsewhere meanwhile."""

@@ -2,6 +2,7 @@
 
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -10,8 +11,13 @@ _FLAGS: Final = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONB
 
 def content_of(path: Path, most: int) -> bytes | None:
     """A regular file's bytes; None when it is a link, a pipe or a device, cannot be read or has more than `most`."""
+    return read_from(lambda: os.open(path, _FLAGS), most)
+
+
+def read_from(opened: Callable[[], int], most: int) -> bytes | None:
+    """The bytes of a regular file that `opened` opens; None when it is none, cannot be read or has more than `most`."""
     try:
-        number = os.open(path, _FLAGS)
+        number = opened()
     except (OSError, ValueError):
         return None
     with os.fdopen(number, "rb") as file:

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from typing import Final, cast
 
 from loom.jobs.handlers import Bench
-from loom.jobs.vectored import Meant, Vectored
+from loom.jobs.vectored import Meant, Vectored, note_held
 from loom.planes.knowledge import indexing, jobs, rules, store
 from loom.storage.indexes import Shelf
 from loom.storage.interface import Transaction
 
-ADOPTED_AT_ONCE: Final = 1_000
 DOCUMENTS_AT_ONCE: Final = 100
 
 STALE_AFTER = """
@@ -40,20 +39,14 @@ def _read(tx: Transaction, ids: Sequence[int]) -> Sequence[Meant]:
 
 
 def adopt(bench: Bench, org: str) -> None:
-    """Note which passages, and which whole documents, have vectors of the embedder's space; some at a time."""
-    space, after = bench.embedder.space.fingerprint, 0
-    while True:
-        with bench.database.transaction(org, write=False) as tx:
-            page = _after(tx, after, ADOPTED_AT_ONCE)
-        if not page:
-            break
-        after = page[-1][0]
-        with bench.database.transaction(org, write=True) as tx:
-            for shelf in {shelf for _, shelf in page}:
-                ids = [item_id for item_id, its in page if its == shelf]
-                missing = set(tx.vectors.missing(shelf, space, ids))
-                there = [{"chunk_id": item_id, "space": space} for item_id in ids if item_id not in missing]
-                tx.run_many(store.EMBEDDED, there)
+    """Note which passages, and which whole documents, have vectors of the embedder's space."""
+    space = bench.embedder.space.fingerprint
+
+    def note(tx: Transaction, shelf: Shelf, ids: Sequence[int]) -> None:
+        del shelf
+        tx.run_many(store.EMBEDDED, [{"chunk_id": item_id, "space": space} for item_id in ids])
+
+    note_held(bench, org, _after, note)
     _adopt_documents(bench, org, space)
 
 
