@@ -4,19 +4,22 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import cast
+from typing import LiteralString, cast
 
 import psycopg
 import pytest
+from psycopg.pq import TransactionStatus
 from store_kit import COUNT, INSERT, MIGRATIONS, ORG, WAIT_S, add, count, together, undone
 
 from loom.storage.interface import Database, Raced, StoreError, Transaction
+from loom.storage.postgres.connection import Connection
 from loom.storage.postgres.engine import PostgresDatabase
+from loom.storage.postgres.pools import Pool
 from loom.storage.postgres.settings import PostgresSettings
 from loom.storage.postgres.trial import TrialServer
 
 TERMINATE = (
-    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+    "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
     " WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = 'loom'"
 )
 
@@ -66,6 +69,50 @@ def test_connections_lost_between_transactions_are_replaced_unnoticed(
         terminate_all(postgres_url)
         add(database, "after")
     assert count(database) == 4
+
+
+@pytest.fixture
+def pool(postgres_url: str) -> Iterator[Pool]:
+    opened = Pool(postgres_url, PostgresSettings(), lambda _: None, "loom", WAIT_S)
+    yield opened
+    opened.close()
+
+
+class Failing:
+    """Begins a transaction; the first times it runs `statement` instead, which fails."""
+
+    def __init__(self, statement: LiteralString, times: int) -> None:
+        self.calls = 0
+        self._statement: LiteralString = statement
+        self._times = times
+
+    def __call__(self, connection: Connection) -> None:
+        self.calls += 1
+        if self.calls <= self._times:
+            connection.execute(self._statement)
+        connection.execute("BEGIN")
+
+
+def test_one_connection_after_another_may_be_lost_before_anything_ran(pool: Pool) -> None:
+    begin = Failing("SELECT pg_terminate_backend(pg_backend_pid())", times=5)
+    connection = pool.begun(begin)
+    assert connection.info.transaction_status == TransactionStatus.INTRANS
+    pool.give_back(connection)
+    assert begin.calls == 6
+
+
+def test_a_server_that_ends_every_connection_is_not_asked_for_ever(pool: Pool) -> None:
+    begin = Failing("SELECT pg_terminate_backend(pg_backend_pid())", times=1000)
+    with pytest.raises(StoreError, match="try again"):
+        pool.begun(begin)
+    assert begin.calls == PostgresSettings().connections_max + 1
+
+
+def test_a_statement_that_took_too_long_is_not_run_again(pool: Pool) -> None:
+    begin = Failing("SET statement_timeout = 20; SELECT pg_sleep(60)", times=1000)
+    with pytest.raises(StoreError):
+        pool.begun(begin)
+    assert begin.calls == 1
 
 
 def test_a_connection_lost_in_a_write_keeps_nothing_and_says_so(database: PostgresDatabase, postgres_url: str) -> None:

@@ -23,6 +23,9 @@ CLOSED = "The store is closed."
 Begin = Callable[[Connection], None]
 """Begins a transaction on a connection."""
 
+_LOST_STATES = ("08", "57P")
+"""How the codes of a connection's and of a server's end begin; a statement that was stopped (57014) is none."""
+
 _LOG = logging.getLogger(__name__)
 
 
@@ -38,6 +41,7 @@ class Pool:
     """
 
     def __init__(self, url: str, settings: PostgresSettings, configure: Begin, name: str, wait_s: float) -> None:
+        self._lost_max = settings.connections_max
         self._pool = ConnectionPool(
             url,
             connection_class=cast("type[Connection]", PipedConnection),
@@ -54,32 +58,28 @@ class Pool:
     def begun(self, begin: Begin) -> Connection:
         """A connection with a begun transaction; `give_back` it.
 
-        A connection can have been lost while it lay in the pool, for instance when the server was
-        started anew. Nothing has run yet, so once the pool has looked through its connections it is tried again.
+        Connections can have been lost while they lay in the pool or as the pool made them, for instance when the
+        server was started anew. Nothing has run yet, so the pool looks through those it has and another is tried, at
+        most as many as can have been lost together.
 
         Raises:
             StoreError: there is none.
         """
-        connection = self._taken()
-        try:
-            begin(connection)
-        except psycopg.OperationalError:
-            self.give_back(connection)
+        lost = 0
+        while True:
+            connection = self._taken()
+            try:
+                begin(connection)
+            except BaseException as error:
+                self.give_back(connection)
+                if not isinstance(error, psycopg.OperationalError):
+                    raise
+                if lost == self._lost_max or not _tells_of_loss(error):
+                    raise store_error(error) from error
+            else:
+                return connection
+            lost += 1
             self._pool.check()
-        except BaseException:
-            self.give_back(connection)
-            raise
-        else:
-            return connection
-        connection = self._taken()
-        try:
-            begin(connection)
-        except BaseException as error:
-            self.give_back(connection)
-            if isinstance(error, psycopg.OperationalError):
-                raise store_error(error) from error
-            raise
-        return connection
 
     def give_back(self, connection: Connection) -> None:
         """End the loan."""
@@ -160,6 +160,11 @@ class Replica:
         with self._mutex:
             self._rests_until_s = time.monotonic() + self._rest_s
         _LOG.warning("the replica failed (%s); reads go to the primary for %.1f s", type(error).__name__, self._rest_s)
+
+
+def _tells_of_loss(error: psycopg.OperationalError) -> bool:
+    """Whether the connection is gone: its end came without a word, or with one about the connection or the server."""
+    return error.sqlstate is None or error.sqlstate.startswith(_LOST_STATES)
 
 
 def _fit(connection: Connection, settings: PostgresSettings, path: str, role: str | None) -> None:
