@@ -87,5 +87,6 @@ RECIPES: Final[Mapping[RecipeName, Recipe]] = MappingProxyType(
 
 `quality` ranks as `balanced` does, over more candidates, and reads the best ten again: on LoCoMo and BEAM ten are as
 good as twenty (hit@5 81.3 and 74.3 against 80.9 and 73.6) in half the time, and half the weight is as good as more and
-loses less where time was too short to read them all. `graph` is `balanced`: no graph of entities is kept.
+loses less where time was too short to read them all. `graph` is `balanced`: raising what shares entities with the
+best hits gave several-turn questions of LoCoMo 0.2 less to 1.1 more on dialogues that it was not fitted on.
 """
