@@ -8,6 +8,7 @@ from typing import Final, cast
 import numpy as np
 
 from loom.canonical import Json
+from loom.models.breaker import Blame
 from loom.models.interface import EmbedderFailed, unit
 from loom.models.openai_wire import KEY_REFUSED, NO_QUOTA, NOT_THERE, REDIRECTED, TOO_LONG_KINDS, Reply
 from loom.storage.indexes import Vector
@@ -22,6 +23,7 @@ TEXT_LENGTH_MAX: Final = 32_768
 """Characters of a text that are sent; more than the tokens of nearly every model hold."""
 
 TOO_LARGE: Final = 413
+NO_VECTOR: Final = "the endpoint's answer holds something that is no vector"
 REFUSALS: Final = frozenset({400, TOO_LARGE, 422})
 """Statuses of an endpoint to which the request is too large, or holds a field it does not know."""
 
@@ -119,7 +121,7 @@ def failure(reply: Reply) -> EmbedderFailed:
             "the endpoint knows no such path or model (HTTP 404); see LOOM_EMBEDDER_URL and LOOM_EMBEDDER_MODEL"
         )
     if is_too_long(reply):
-        return EmbedderFailed(f"the text is too long for the endpoint (HTTP {status})")
+        return EmbedderFailed(f"the text is too long for the endpoint (HTTP {status})", blame=Blame.INPUT)
     if is_hopeless(reply):
         return EmbedderFailed("the endpoint says that the key's quota is used up")
     return EmbedderFailed(f"the endpoint answers HTTP {status}")
@@ -128,11 +130,11 @@ def failure(reply: Reply) -> EmbedderFailed:
 def _vector(value: object) -> Vector:
     numbers = cast("list[object]", value) if isinstance(value, list) else []
     if not numbers or not all(isinstance(one, int | float) and not isinstance(one, bool) for one in numbers):
-        raise EmbedderFailed("the endpoint's answer holds something that is no vector")
+        raise EmbedderFailed(NO_VECTOR, blame=Blame.INPUT)
     try:
         return unit(np.asarray(numbers, dtype=np.float32))
     except OverflowError:  # an integer that no float holds
-        raise EmbedderFailed("the endpoint's answer holds something that is no vector") from None
+        raise EmbedderFailed(NO_VECTOR, blame=Blame.INPUT) from None
 
 
 def _error(reply: Reply, name: str) -> object:

@@ -13,8 +13,10 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from pydantic import SecretStr
 
 from loom.models import embeddings_wire as wire
+from loom.models.breaker import Blame
 from loom.models.exchange import Exchange, Unanswered
 from loom.models.interface import EmbedderFailed
+from loom.models.lanes import CLOSED
 from loom.models.openai_wire import OK, Reply
 from loom.storage.indexes import Vector
 
@@ -32,8 +34,6 @@ CUT_TO_MIN: Final = 256
 RESPONSE_BYTES_MAX: Final = 32 * 1024 * 1024
 IDLE_S: Final = 60.0
 """How long a connection is kept for the next call."""
-
-CLOSED: Final = "the embedder is closed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +88,11 @@ class EndpointModel:
         until_s = time.monotonic() + timeout_s
         turns = self._queries if urgent else self._bulks
         if not turns.acquire(timeout=max(0.0, timeout_s)):
-            raise EmbedderFailed("too many calls of the endpoint are under way")
+            raise EmbedderFailed("too many calls of the endpoint are under way", blame=Blame.CALLERS)
         try:
             return self._running().call(self._all, list(wire.batches(texts)), until_s)
         except RuntimeError:  # what a portal that was stopped raises, and a client that was closed
-            raise EmbedderFailed(CLOSED) from None
+            raise closed() from None
         finally:
             turns.release()
 
@@ -109,7 +109,7 @@ class EndpointModel:
     def _running(self) -> BlockingPortal:
         with self._mutex:
             if self._closed:
-                raise EmbedderFailed(CLOSED)
+                raise closed()
             if self._portal is None:
                 self._portal = self._stack.enter_context(start_blocking_portal())
                 self._client = self._exchange.client(httpx.Limits(keepalive_expiry=IDLE_S))
@@ -119,7 +119,7 @@ class EndpointModel:
         """The vectors of every batch, some of them at once; the first that fails ends the others."""
         client = self._client
         if client is None:
-            raise EmbedderFailed(CLOSED)
+            raise closed()
         made: list[list[Vector]] = [[] for _ in batches]
         failures: list[EmbedderFailed] = []
         room = anyio.Semaphore(REQUESTS_AT_ONCE_MAX)
@@ -135,7 +135,7 @@ class EndpointModel:
                 except EmbedderFailed as failure:
                     failures.append(failure)
                 except RuntimeError:  # what a client that was closed meanwhile raises
-                    failures.append(EmbedderFailed(CLOSED))
+                    failures.append(closed())
                 if failures:
                     group.cancel_scope.cancel()
 
@@ -176,3 +176,8 @@ class EndpointModel:
             return await self._exchange.sent(client, PATH, body, until_s, lambda reply: not wire.is_hopeless(reply))
         except Unanswered as failed:
             raise EmbedderFailed(str(failed)) from None
+
+
+def closed() -> EmbedderFailed:
+    """What a call of a closed model comes to."""
+    return EmbedderFailed(CLOSED, blame=Blame.CALLERS)

@@ -9,6 +9,7 @@ from typing import Final, Protocol
 import numpy as np
 
 from loom.canonical import encoded
+from loom.models.breaker import Blame
 from loom.storage.indexes import Vector
 
 FINGERPRINT_CHARACTERS: Final = 16
@@ -16,7 +17,17 @@ _UNIT_LENGTH_TOLERANCE: Final = 1e-3
 
 
 class EmbedderFailed(Exception):
-    """The embedder gave no vector: it failed, was late, or is not loaded. The message holds no text of a caller."""
+    """The embedder gave no vector: it failed, was late, or is not loaded. The message holds no text of a caller.
+
+    Attributes:
+        blame: who is to blame.
+        rest_s: how long it will not be asked, since it failed several times in a row; 0 when it may be at once.
+    """
+
+    def __init__(self, message: str, *, blame: Blame = Blame.SERVICE, rest_s: float = 0.0) -> None:
+        super().__init__(message)
+        self.blame = blame
+        self.rest_s = rest_s
 
 
 @dataclass(frozen=True)
@@ -107,7 +118,7 @@ def checked(vector: Vector, dimension: int) -> Vector:
     if vector.shape != (dimension,):
         raise EmbedderFailed(f"the model gave a vector of shape {vector.shape}, not ({dimension},)")
     if not np.isfinite(vector).all():
-        raise EmbedderFailed("the model gave a vector that is not finite")
+        raise EmbedderFailed("the model gave a vector that is not finite", blame=Blame.INPUT)
     if abs(float(np.linalg.norm(vector)) - 1.0) > _UNIT_LENGTH_TOLERANCE:
         raise EmbedderFailed("the model gave a vector that is not of unit length")
     return vector
@@ -121,5 +132,5 @@ def unit(vector: Vector) -> Vector:
     """
     norm = float(np.linalg.norm(vector))
     if not (np.isfinite(norm) and norm > 0.0):
-        raise EmbedderFailed("the model gave a vector without a direction")
+        raise EmbedderFailed("the model gave a vector without a direction", blame=Blame.INPUT)
     return (vector / norm).astype(np.float32)
