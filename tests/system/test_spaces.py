@@ -59,9 +59,18 @@ def test_a_space_on_record_is_what_the_store_is_of(spaces: Spaces, database: Dat
     assert spaces.book().serving == SMALL.space
 
 
-def test_a_record_without_any_vector_gives_way(spaces: Spaces) -> None:
+def test_a_record_without_any_vector_gives_way_when_nobody_makes_some(spaces: Spaces, clock: Clock) -> None:
     spaces.adopt(SMALL.space)
+    clock.step(seconds=599)
+    with pytest.raises(StoreError, match=r"are of hashing \(32 dimensions"):
+        spaces.check(LARGE.space, "other")
+    assert spaces.use(SMALL.space)
+    clock.step(seconds=599)
+    with pytest.raises(StoreError, match=r"are of hashing \(32 dimensions"):
+        spaces.check(LARGE.space, "other")
+    clock.step(seconds=1)
     spaces.check(LARGE.space, "other")
+    assert not spaces.use(SMALL.space)
     assert spaces.book().serving == LARGE.space
     assert [one.state for one in spaces.book().kept if one.space == SMALL.space] == ["known"]
 

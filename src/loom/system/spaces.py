@@ -22,7 +22,17 @@ BUILDING: Final = "building"
 KNOWN: Final = "known"
 LOCK: Final = "embedding_space"
 
-EVERY = "SELECT fingerprint, state, described, measured FROM embedding_space WHERE org = :org ORDER BY fingerprint"
+IN_USE_US: Final = 600 * 1_000_000
+"""How long after a server noted that it makes vectors of a space the store may have some that nobody sees yet: longer
+than from one note to the next (`guard.NOTE_S`) and from there to the write of what was embedded then."""
+
+LOOKS_MAX: Final = 8
+"""How often a store is looked at whose record changes meanwhile."""
+
+EVERY = """
+SELECT fingerprint, state, described, measured, recorded_at FROM embedding_space
+WHERE org = :org ORDER BY fingerprint
+"""
 SERVED = "SELECT fingerprint FROM embedding_space WHERE org = :org AND state = 'serving' LIMIT 1"
 PUT = """
 INSERT INTO embedding_space (org, fingerprint, state, source, model, dimension, described, measured, recorded_at)
@@ -31,6 +41,10 @@ ON CONFLICT (org, fingerprint) DO UPDATE SET state = excluded.state, recorded_at
     measured = CASE WHEN excluded.measured = '' THEN embedding_space.measured ELSE excluded.measured END
 """
 LEAVE = "UPDATE embedding_space SET state = 'known' WHERE org = :org AND state = :state"
+USED = """
+UPDATE embedding_space SET recorded_at = :now
+WHERE org = :org AND fingerprint = :fingerprint AND state = 'serving'
+"""
 
 
 log = logging.getLogger(__name__)
@@ -44,11 +58,13 @@ class Kept:
         space: it.
         state: what it is to the store: serving, building or known.
         facts: what was measured in it; None when nothing needed to be.
+        recorded_at: when that was noted, or when a server last noted that it makes vectors of it; microseconds UTC.
     """
 
     space: Space
     state: str
     facts: Facts | None
+    recorded_at: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +76,11 @@ class Book:
     def of_state(self, state: str) -> Space | None:
         """The one space of a state, or None."""
         return next((one.space for one in self.kept if one.state == state), None)
+
+    @property
+    def used_at(self) -> int:
+        """When the space that searches use was last noted as used, microseconds UTC; 0 when there is none."""
+        return next((one.recorded_at for one in self.kept if one.state == SERVING), 0)
 
     @property
     def serving(self) -> Space | None:
@@ -148,13 +169,26 @@ class Spaces:
             self._put(tx, space, SERVING)
             return True
 
-    def replace(self, space: Space) -> None:
-        """Make `space` the store's whatever it was; only for a store without vectors."""
+    def use(self, space: Space) -> bool:
+        """Note that vectors of `space` are about to be made for the store; False when it is of another space now.
+
+        For `IN_USE_US` from now the store stays of this space, though it may have no vectors yet.
+        """
+        with self._database.transaction(SYSTEM_ORG, write=True) as tx:
+            return tx.run(USED, fingerprint=space.fingerprint, now=self._clock_us()) == 1
+
+    def _replace(self, space: Space, seen: Book) -> bool:
+        """Make `space` the store's; False when its record is not what was seen any more, or is in use."""
         with self._database.transaction(SYSTEM_ORG, write=True) as tx:
             tx.lock(LOCK)
-            tx.run(LEAVE, state=SERVING)
-            tx.run(LEAVE, state=BUILDING)
+            book = _book(tx)
+            if (book.serving, book.used_at) != (seen.serving, seen.used_at):
+                return False
+            if book.serving is not None:
+                tx.run(LEAVE, state=SERVING)
+                tx.run(LEAVE, state=BUILDING)
             self._put(tx, space, SERVING)
+            return True
 
     def held(self) -> Mapping[str, int]:
         """Every space that some org has vectors of, with its dimension. Looks at every org."""
@@ -167,7 +201,9 @@ class Spaces:
     def check(self, space: Space, value: str) -> None:
         """See to it that the store's vectors are of `space`, and note it where that was not on record.
 
-        A store without vectors takes any space.
+        A store without vectors takes any space, unless a server has noted lately that it makes vectors of another. The
+        record is replaced only as it was when the vectors were looked for: a server notes that it makes some before it
+        does, so those that nobody saw have a note that was not seen either.
 
         Args:
             space: what the configured embedder makes.
@@ -176,16 +212,21 @@ class Spaces:
         Raises:
             StoreError: the store has vectors of another space; the message says which, and the two ways out.
         """
-        book = self.book()
-        if book.serving == space:
-            return
+        for _ in range(LOOKS_MAX):
+            book = self.book()
+            if book.serving == space or self._taken(book, space, value):
+                return
+        raise StoreError("The record of the embedding model that the store's vectors are of changes all the time.")
+
+    def _taken(self, book: Book, space: Space, value: str) -> bool:
+        """Take the store for `space` if it may be; False when its record changed meanwhile. Raises as `check`."""
         held = self.held()
-        if not held:
-            if book.serving is not None:
-                self.replace(space)
-            return
         if book.serving is not None:
-            raise StoreError(_refusal(told(book.serving), space, value, begun=book.building == space))
+            if held or self._clock_us() - book.used_at < IN_USE_US:
+                raise StoreError(_refusal(told(book.serving), space, value, begun=book.building == space))
+            return self._replace(space, book)
+        if not held:
+            return True
         others = {name: dimension for name, dimension in held.items() if name != space.fingerprint}
         begun = book.building == space
         if space.fingerprint not in held or (begun and others):
@@ -195,7 +236,7 @@ class Spaces:
             log.warning(
                 "some of the store's vectors are of another model; loom reindex --embedder %s mends that", value
             )
-        self.adopt(space)
+        return self._replace(space, book)
 
     def _put(self, tx: Transaction, space: Space, state: str, facts: Facts | None = None) -> None:
         tx.run(
@@ -232,4 +273,5 @@ def _book(tx: Transaction) -> Book:
 
 def _kept(row: Row) -> Kept:
     fields = json.loads(cast("str", row["described"]))
-    return Kept(Space(**fields), cast("str", row["state"]), facts_in(cast("str", row["measured"])))
+    measured = facts_in(cast("str", row["measured"]))
+    return Kept(Space(**fields), cast("str", row["state"]), measured, cast("int", row["recorded_at"]))
