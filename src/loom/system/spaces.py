@@ -7,11 +7,11 @@ nothing yet has no vectors, or was filled before there was a record; then its ve
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Final, cast
 
 from loom.canonical import encoded
-from loom.models import sources
+from loom.models import canaries, sources
 from loom.models.facts import Facts, facts_in
 from loom.models.foreign import Family
 from loom.models.interface import Space
@@ -20,6 +20,11 @@ from loom.storage.interface import SYSTEM_ORG, Database, Row, StoreError, Transa
 SERVING: Final = "serving"
 BUILDING: Final = "building"
 KNOWN: Final = "known"
+CLEARING: Final = "clearing"
+ANEW: Final = "anew"
+"""Of a run's note, which stands in the record as a space of its own: what there is of the space that it fills is to go
+first, or has gone and all that there is was made anew."""
+
 LOCK: Final = "embedding_space"
 
 IN_USE_US: Final = 600 * 1_000_000
@@ -41,6 +46,7 @@ ON CONFLICT (org, fingerprint) DO UPDATE SET state = excluded.state, recorded_at
     measured = CASE WHEN excluded.measured = '' THEN embedding_space.measured ELSE excluded.measured END
 """
 LEAVE = "UPDATE embedding_space SET state = 'known' WHERE org = :org AND state = :state"
+GONE = "DELETE FROM embedding_space WHERE org = :org AND state IN (:states)"
 USED = """
 UPDATE embedding_space SET recorded_at = :now
 WHERE org = :org AND fingerprint = :fingerprint AND state = 'serving'
@@ -137,27 +143,61 @@ class Spaces:
             return space.fingerprint
 
     def keep(self, space: Space, facts: Facts) -> None:
-        """Note what was measured in a space, whatever it is to the store."""
-        with self._database.transaction(SYSTEM_ORG, write=True) as tx:
-            tx.lock(LOCK)
-            states = {one.space.fingerprint: one.state for one in _book(tx).kept}
-            self._put(tx, space, states.get(space.fingerprint, KNOWN), facts)
+        """Note what was measured in a space, whatever it is to the store.
 
-    def build(self, space: Space) -> bool:
-        """Note that a reindex fills `space`; False when it goes on with what an earlier one began.
-
-        Another space that was being filled is given up. The one that searches use is not filled beside itself: then
-        nothing is noted but that no other is filled.
+        When the model behind its name is another one than was measured before, a run that made its vectors anew does
+        not go on where it stopped.
         """
         with self._database.transaction(SYSTEM_ORG, write=True) as tx:
             tx.lock(LOCK)
-            book = _book(tx)
-            if book.building == space:
-                return False
-            tx.run(LEAVE, state=BUILDING)
-            if book.serving != space:
-                self._put(tx, space, BUILDING)
-            return True
+            known = {one.space.fingerprint: one for one in _book(tx).kept}
+            before = known.get(space.fingerprint)
+            self._put(tx, space, KNOWN if before is None else before.state, facts)
+            measured = None if before is None else before.facts
+            if measured is not None and not canaries.agree(measured.canaries, facts.canaries):
+                tx.run(GONE, states=[ANEW])
+
+    def build(self, space: Space, *, anew: bool = False) -> bool:
+        """Note that a reindex fills `space`; whether what there is of it is to go first: call `cleared` then.
+
+        Another space that was being filled is given up. The one that searches use is not filled beside itself.
+
+        Args:
+            space: what is filled.
+            anew: whether nothing counts that was made before; but a run that was begun so goes on.
+        """
+        with self._database.transaction(SYSTEM_ORG, write=True) as tx:
+            tx.lock(LOCK)
+            book, note = _book(tx), _note(space)
+            run = next((one.state for one in book.kept if one.space == note), "")
+            if book.building != space:
+                tx.run(LEAVE, state=BUILDING)
+                if book.serving != space:
+                    # Vectors of an earlier time when the store was of this space may be of texts that changed since.
+                    self._put(tx, space, BUILDING)
+                    run = CLEARING
+            if anew and run != ANEW:
+                run = CLEARING
+            tx.run(GONE, states=[CLEARING, ANEW])
+            if run:
+                self._put(tx, note, run)
+            return run == CLEARING
+
+    def cleared(self, space: Space, *, anew: bool) -> None:
+        """Note that what there was of `space` has gone. With `anew` it is kept in mind until `finish`."""
+        with self._database.transaction(SYSTEM_ORG, write=True) as tx:
+            tx.lock(LOCK)
+            if any(one.space == _note(space) and one.state == CLEARING for one in _book(tx).kept):
+                tx.run(GONE, states=[CLEARING])
+                if anew:
+                    self._put(tx, _note(space), ANEW)
+
+    def finish(self, space: Space) -> None:
+        """Note that a reindex has filled `space`: the next one that makes it anew begins from nothing."""
+        with self._database.transaction(SYSTEM_ORG, write=True) as tx:
+            tx.lock(LOCK)
+            if any(one.space == _note(space) for one in _book(tx).kept):
+                tx.run(GONE, states=[CLEARING, ANEW])
 
     def switch(self, space: Space) -> bool:
         """Let searches use `space`, which a reindex has filled; False when another reindex began meanwhile."""
@@ -265,6 +305,11 @@ def _refusal(stored: str, space: Space, value: str, *, begun: bool) -> str:
         f" {told(space)}: set it back to what it was, or make the store's vectors anew with"
         f" `loom reindex --embedder {value}`{again}."
     )
+
+
+def _note(space: Space) -> Space:
+    """What stands in the record for a run that fills `space`; no model has such vectors."""
+    return replace(space, source="reindex", weights_sha256="", tokenizer_sha256="", quantisation=space.fingerprint)
 
 
 def _book(tx: Transaction) -> Book:
