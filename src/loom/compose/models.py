@@ -1,7 +1,8 @@
 """The models that the settings name."""
 
 import logging
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -14,7 +15,7 @@ from loom.models.failing_fast import FailFastEmbedder, FailFastWriter, embedder_
 from loom.models.foreign import Family, Memory, Model
 from loom.models.foreign import opened as opened_foreign
 from loom.models.hashing import DIMENSION, HashingEmbedder
-from loom.models.interface import Embedder, EmbedderFailed
+from loom.models.interface import Embedder, EmbedderFailed, Space
 from loom.models.library import FASTEMBED, LibraryModel, family_of
 from loom.models.onnx import OnnxEmbedder
 from loom.models.openai_style import Endpoint, OpenAiStyle
@@ -39,7 +40,7 @@ def opened(settings: Settings, spaces: Spaces, *, anew: bool = False) -> Embedde
     Raises:
         StoreError: its files are not there, a setting is missing, or the model had to be asked and did not answer.
     """
-    return embedder(settings, Memory((lambda _: None) if anew else spaces.find, spaces.keep))
+    return embedder(settings, Memory((lambda _: None) if anew else spaces.find, spaces.keep), spaces.named)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,9 @@ class Breakers:
         return max(self.questions.rest_s, self.passages.rest_s)
 
 
-def embedder(settings: Settings, memory: Memory | None = None) -> Embedder:
+def embedder(
+    settings: Settings, memory: Memory | None = None, named: Callable[[Space], Space] = lambda space: space
+) -> Embedder:
     """The embedder that the settings name; its model is not loaded yet, unless it has to be asked what it is like.
 
     Raises:
@@ -77,8 +80,9 @@ def embedder(settings: Settings, memory: Memory | None = None) -> Embedder:
         if _is_foreign(settings):
             model, family = _foreign(settings)
             return _asked(model, family, memory or Memory(lambda _: None, lambda _space, _facts: None))
-        named = settings.embedder == "builtin"
-        return OnnxEmbedder(sources.installed() if named else sources.from_folder(Path(settings.embedder)))
+        built_in = settings.embedder == "builtin"
+        source = sources.installed() if built_in else sources.from_folder(Path(settings.embedder))
+        return OnnxEmbedder(replace(source, space=named(source.space)))
     except sources.SourceUnusable as error:
         raise StoreError(str(error)) from error
 

@@ -7,7 +7,7 @@ nothing yet has no vectors, or was filled before there was a record; then its ve
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Final, cast
 
 from loom.canonical import encoded
@@ -127,6 +127,17 @@ class Spaces:
                     return space, facts
         return measured[0][:2] if len(measured) == 1 else None
 
+    def named(self, space: Space) -> Space:
+        """`space` under the name by which the store knows its vectors, which an earlier release may have given."""
+        book = self.book()
+        known = [one for one in book.kept if one.space == space]
+        if known:
+            first = min(known, key=lambda one: (one.state != SERVING, one.state != BUILDING))
+            return replace(space, known_as=first.space.known_as)
+        if book.serving is None and space.first_fingerprint in self.held():
+            return replace(space, known_as=space.first_fingerprint)
+        return space
+
     def served(self) -> str:
         """The fingerprint of the space that searches use; empty when the record names none."""
         row = self._database.look(SYSTEM_ORG, SERVED)
@@ -215,6 +226,7 @@ class Spaces:
         For `IN_USE_US` from now the store stays of this space, though it may have no vectors yet.
         """
         with self._database.transaction(SYSTEM_ORG, write=True) as tx:
+            tx.lock(LOCK)  # not between another one's look and what it writes
             return tx.run(USED, fingerprint=space.fingerprint, now=self._clock_us()) == 1
 
     def _replace(self, space: Space, seen: Book) -> bool:
@@ -286,7 +298,7 @@ class Spaces:
             source=space.source,
             model=space.model,
             dimension=space.dimension,
-            described=encoded(asdict(space)),
+            described=encoded(space.described()),
             measured="" if facts is None else facts.told(),
             recorded_at=self._clock_us(),
         )
@@ -309,7 +321,8 @@ def _refusal(stored: str, space: Space, value: str, *, begun: bool) -> str:
 
 def _note(space: Space) -> Space:
     """What stands in the record for a run that fills `space`; no model has such vectors."""
-    return replace(space, source="reindex", weights_sha256="", tokenizer_sha256="", quantisation=space.fingerprint)
+    kind = {"source": "reindex", "weights_sha256": "", "tokenizer_sha256": "", "known_as": ""}
+    return replace(space, quantisation=space.fingerprint, **kind)
 
 
 def _book(tx: Transaction) -> Book:
@@ -317,6 +330,10 @@ def _book(tx: Transaction) -> Book:
 
 
 def _kept(row: Row) -> Kept:
-    fields = json.loads(cast("str", row["described"]))
-    measured = facts_in(cast("str", row["measured"]))
-    return Kept(Space(**fields), cast("str", row["state"]), measured, cast("int", row["recorded_at"]))
+    space, name = Space(**json.loads(cast("str", row["described"]))), cast("str", row["fingerprint"])
+    return Kept(
+        space=space if space.fingerprint == name else replace(space, known_as=name),
+        state=cast("str", row["state"]),
+        facts=facts_in(cast("str", row["measured"])),
+        recorded_at=cast("int", row["recorded_at"]),
+    )
