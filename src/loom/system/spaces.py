@@ -31,6 +31,7 @@ IN_USE_US: Final = 600 * 1_000_000
 """How long after a server noted that it makes vectors of a space the store may have some that nobody sees yet: longer
 than from one note to the next (`guard.NOTE_S`) and from there to the write of what was embedded then."""
 
+IN_USE: Final = " (none now, but a server made some or began to in the last ten minutes)"
 LOOKS_MAX: Final = 8
 """How often a store is looked at whose record changes meanwhile."""
 
@@ -275,7 +276,8 @@ class Spaces:
         held = self.held()
         if book.serving is not None:
             if held or self._clock_us() - book.used_at < IN_USE_US:
-                raise StoreError(_refusal(told(book.serving), space, value, begun=book.building == space))
+                stored = told(book.serving) + ("" if held else IN_USE)
+                raise StoreError(_refusal(stored, space, value, begun=book.building == space))
             return self._replace(space, book)
         if not held:
             return True
