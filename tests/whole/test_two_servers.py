@@ -63,3 +63,36 @@ def test_a_refused_write_costs_no_other(servers: list[Server]) -> None:
     assert codes == [200, 422] * 20 * CLIENTS
     shown = servers[1].call("profile.render", namespace="two", agent="-", format="markdown")["rendered"]
     assert len({line for line in shown.splitlines() if line.startswith("line ")}) == 20 * CLIENTS
+
+
+def test_a_token_and_what_it_minted_end_on_both_servers_at_once(servers: list[Server]) -> None:
+    one, other = servers
+    first = one.call("token.mint", name="first", role="admin")
+    keeper = minted(one, first["token"])
+    leaked = minted(other, first["token"])
+    child = minted(one, leaked["token"])
+    grandchild = minted(other, child["token"])
+    with other.client() as browser:
+        page = browser.get("/sign-in").text
+        csrf = page.split('name="csrf" value="')[1][:64]
+        form = {"csrf": csrf, "token": grandchild["token"]}
+        assert browser.post("/sign-in", data=form, headers={"origin": other.url}).status_code == 303
+        assert browser.get("/access", headers={"accept": "text/html"}).status_code == 200
+        with one.client(keeper["token"]) as http:
+            answer = http.post("/v1/token.revoke", json={"token_id": leaked["token_id"]}).json()
+        assert (answer["minted_revoked"], answer["minted_kept"]) == (2, 0)
+        assert browser.get("/access", headers={"accept": "text/html"}).status_code == 303
+    for server in servers:
+        for made in (leaked, child, grandchild):
+            with server.client(made["token"]) as http:
+                assert http.post("/v1/namespace.list", json={}).status_code == 401
+        with server.client(keeper["token"]) as http:
+            assert http.post("/v1/namespace.list", json={}).status_code == 200
+
+
+def minted(server: Server, by: str) -> dict[str, str]:
+    """A token that another one mints, over HTTP."""
+    with server.client(by) as http:
+        answer = http.post("/v1/token.mint", json={"name": "one more", "role": "admin"})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
