@@ -119,9 +119,12 @@ def is_revision(name: str) -> bool:
 
 
 def head_of(folder: Path, yard: Yard) -> str:
-    """The commit that is checked out in a folder; empty when git does not say."""
+    """The commit that is checked out in a folder that holds `.git`; empty when git does not say.
+
+    Git is told which repository it is, and looks for none in the folders above.
+    """
     try:
-        done = _run(yard, folder, ("rev-parse", "--verify", "--quiet", "HEAD^{commit}"))
+        done = _run(yard, folder, ("--git-dir=.git", "rev-parse", "--verify", "--quiet", "HEAD^{commit}"))
     except SourceFailed:
         return ""
     commit = done.strip().decode("ascii", "replace")
