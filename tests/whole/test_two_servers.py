@@ -19,12 +19,13 @@ PLACE = {"namespace": "two", "agent": "shared", "label": "all"}
 
 @pytest.fixture
 def servers(postgres: TestServer, tmp_path: Path) -> Iterator[list[Server]]:
-    with (
-        postgres.bare() as url,
-        running(tmp_path / "one", database_url=url, database_connections_max="4", **SETTINGS) as one,
-        running(tmp_path / "other", database_url=url, database_connections_max="4", **SETTINGS) as other,
-    ):
-        yield [one, other]
+    with postgres.bare() as url:
+        postgres.keep_deadlocks(url)
+        with (
+            running(tmp_path / "one", database_url=url, database_connections_max="4", **SETTINGS) as one,
+            running(tmp_path / "other", database_url=url, database_connections_max="4", **SETTINGS) as other,
+        ):
+            yield [one, other]
 
 
 def test_no_append_is_lost_and_their_order_is_that_of_the_text(servers: list[Server]) -> None:
@@ -46,6 +47,28 @@ def test_no_append_is_lost_and_their_order_is_that_of_the_text(servers: list[Ser
     lines = [line for line in shown.splitlines() if line.startswith("n")]
     assert len(lines) == CLIENTS * EACH
     assert lines == sorted(versions, key=versions.__getitem__)
+
+
+def test_a_write_that_is_sent_to_both_at_once_happens_once(servers: list[Server]) -> None:
+    """Pairs of clients, one at each server, send the same writes under the same keys, to one section."""
+
+    def work(client: int) -> list[dict[str, object]]:
+        answers: list[dict[str, object]] = []
+        with servers[client % 2].client() as http:
+            for turn in range(20):
+                line = f"n{client // 2}.{turn}"
+                headers = {"Idempotency-Key": line}
+                answer = http.post("/v1/profile.append", json={**PLACE, "addition": line}, headers=headers)
+                assert answer.status_code == 200, answer.text
+                answers.append(answer.json())
+        return answers
+
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        given = list(pool.map(work, range(CLIENTS)))
+    assert given[::2] == given[1::2]
+    shown = servers[0].call("profile.render", namespace="two", agent="-", format="markdown")["rendered"]
+    lines = [line for line in shown.splitlines() if line.startswith("n")]
+    assert sorted(lines) == sorted(f"n{pair}.{turn}" for pair in range(CLIENTS // 2) for turn in range(20))
 
 
 def test_a_refused_write_costs_no_other(servers: list[Server]) -> None:
