@@ -56,6 +56,9 @@ class NoVectors:
     def drop_others(self, keep: Collection[str], most: int) -> int:
         return 0
 
+    def begin(self, shelf: Shelf, space: str, vector: Vector, k: int) -> Callable[[], Sequence[Scored]]:
+        return list[Scored]
+
     def best(
         self, shelf: Shelf, space: str, vector: Vector, k: int, allowed: Collection[int] | None = None
     ) -> Sequence[Scored]:
