@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from fakes import Clock, Core, CoreOf, core_of
 from loom.jobs.handlers import Handler, LateHandler
@@ -20,6 +21,12 @@ from postgres_server import TestServer, test_server
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A run in the background ignores interrupts, and every server that it starts would do so too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# The same examples in each run, however long the machine takes for one: what fails here fails everywhere.
+settings.register_profile(
+    "loom", derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("loom")
 
 
 @pytest.fixture

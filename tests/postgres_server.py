@@ -19,6 +19,11 @@ from loom.storage.postgres.trial import TrialServer
 # A test's server need not survive a power cut, only its own processes' deaths.
 SETTINGS = {"fsync": "off", "full_page_writes": "off", "max_connections": "300", "shared_buffers": "128MB"}
 
+CUT = """
+SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name LIKE %s
+"""
+"""Returns when they are gone, or after 10 seconds each. Without a time it returns while they may still answer."""
 
 EMPTY = """
 DO $$
@@ -84,6 +89,12 @@ class TestServer:
         name = f"test_{next(self._numbers)}"
         self.run("CREATE DATABASE {}", name)
         return name
+
+
+def cut_connections(url: str, name: str = "loom") -> None:
+    """End every connection to the database of programs with such a name; `%` stands for any letters."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(CUT, [name])
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from loom.storage.interface import Raced, StoreError, Transaction
 from loom.storage.migrate import from_package
 from loom.storage.postgres.engine import PostgresDatabase
 from loom.storage.postgres.settings import PostgresSettings
-from postgres_server import TestServer
+from postgres_server import TestServer, cut_connections
 
 pytestmark = pytest.mark.slow
 
@@ -33,10 +33,6 @@ LABEL = "log"
 PLACE = Place(NAMESPACE, AGENT, "-")
 TURN = store.turn(PLACE, LABEL)
 PATIENT = PostgresSettings(together_s=3 * WAIT_S, turn_wait_s=3 * WAIT_S, lock_timeout_s=1)
-TERMINATE = (
-    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-    " WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = 'loom'"
-)
 ONE_DESCRIPTION = (
     "ALTER TABLE loom.namespace ADD CONSTRAINT one_description UNIQUE (org, description) DEFERRABLE INITIALLY DEFERRED"
 )
@@ -146,8 +142,7 @@ def test_one_key_in_one_line_writes_once(core: Core, store_of: PostgresDatabase)
 
 def test_a_commit_without_an_answer_is_told_to_all(core: Core, store_of: PostgresDatabase, url: str) -> None:
     def cut(_: Transaction) -> None:
-        with psycopg.connect(url, autocommit=True) as connection:
-            connection.execute(TERMINATE)
+        cut_connections(url)
 
     outcomes = in_line(store_of, [appending(core, "a", "k"), appending(core, "b")], cut)
     assert [type(one) for one in outcomes] == [Unavailable] * 2

@@ -9,12 +9,13 @@ from itertools import pairwise
 
 import pytest
 from store_kit import ORG, together, until
-from turns_kit import KEY, opened, terminate_all
+from turns_kit import KEY, opened
 
 from loom.storage.interface import Raced, StoreError
 from loom.storage.postgres.connection import LOST_AT_COMMIT
 from loom.storage.postgres.engine import PostgresDatabase
 from loom.storage.postgres.settings import PostgresSettings
+from postgres_server import cut_connections
 
 pytestmark = pytest.mark.slow
 
@@ -127,7 +128,7 @@ def test_nothing_acknowledged_is_lost_when_connections_are_cut(postgres_url: str
         def cut() -> None:
             for number in range(1, 26):
                 until(partial(writers.got_to, 8 * number))
-                terminate_all(postgres_url)
+                cut_connections(postgres_url)
 
         assert together([lambda: writers.run(8, 60), cut]) == []
         lines = writers.text.lines()

@@ -211,7 +211,7 @@ REACHES = st.builds(
 
 
 @pytest.mark.timeout(400)
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(reach=REACHES)
 def test_no_read_shows_a_row_outside_the_tokens_reach(world: World, reach: Reach) -> None:
     pins = {"user_id": reach.user, "session_id": reach.session}

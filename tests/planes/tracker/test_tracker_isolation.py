@@ -95,7 +95,7 @@ askers = st.builds(
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     rows=st.lists(written, max_size=10, unique_by=lambda one: (one.org, one.namespace, one.user_id, one.number)),
     asker=askers,
