@@ -16,8 +16,14 @@ from loom.storage.migrate import Migration
 from loom.storage.postgres.engine import PostgresDatabase
 from loom.storage.postgres.trial import TrialServer
 
-# A test's server need not survive a power cut, only its own processes' deaths.
-SETTINGS = {"fsync": "off", "full_page_writes": "off", "max_connections": "300", "shared_buffers": "128MB"}
+# A test's server need not survive a power cut, only its own processes' deaths; and nothing locks a table by chance.
+SETTINGS = {
+    "fsync": "off",
+    "full_page_writes": "off",
+    "autovacuum": "off",
+    "max_connections": "300",
+    "shared_buffers": "128MB",
+}
 
 CUT = """
 SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity

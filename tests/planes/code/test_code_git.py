@@ -1,5 +1,6 @@
 """Git addresses: which are fetched, and what of them is read."""
 
+import itertools
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -132,8 +133,9 @@ def test_a_fetch_is_bounded_in_size(tmp_path: Path, yard: Yard) -> None:
 
 def test_a_fetch_is_bounded_in_time(yard: Yard) -> None:
     hanging = {**yard.environment, "GIT_SSH_COMMAND": "sh -c 'sleep 60'"}
-    fetches = Fetches(replace(yard, environment=hanging, fetch_timeout_s=0.5))
-    assert not fetches.step("k", "ssh://git@localhost/a/b", "", 0.1, trusted=True)
+    seconds = itertools.count()
+    fetches = Fetches(replace(yard, environment=hanging, fetch_timeout_s=8), lambda: float(next(seconds)))
+    assert not fetches.step("k", "ssh://git@localhost/a/b", "", 1.0, trusted=True)
     with pytest.raises(SourceFailed, match="took over"):
         fetches.step("k", "ssh://git@localhost/a/b", "", 20.0, trusted=True)
 
