@@ -44,7 +44,7 @@ def postgres() -> Iterator[TestServer]:
 @pytest.fixture
 def sqlite_database(tmp_path: Path, clock: Clock) -> Iterator[Database]:
     """An empty embedded store whose stamps follow the test's clock."""
-    settings = SqliteSettings(synchronous="NORMAL", clock_ns=clock.nanoseconds)
+    settings = SqliteSettings(synchronous="OFF", clock_ns=clock.nanoseconds)
     made = SqliteDatabase(tmp_path / "store", from_package("loom"), settings)
     yield made
     made.close()

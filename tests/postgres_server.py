@@ -35,21 +35,23 @@ EMPTY = """
 DO $$
 DECLARE
     one RECORD;
-    held BOOLEAN;
 BEGIN
     SET LOCAL lock_timeout TO '3s';
-    FOR one IN SELECT oid, relname FROM pg_class
+    FOR one IN SELECT relname, pg_relation_size(oid) AS byte_size FROM pg_class
         WHERE relnamespace = CAST('loom' AS regnamespace) AND relkind = 'r' AND relname <> 'store_migration'
     LOOP
-        EXECUTE format('SELECT EXISTS (SELECT 1 FROM loom.%I)', one.relname) INTO held;
-        IF held THEN
+        CONTINUE WHEN one.byte_size = 0;
+        IF one.byte_size > 65536 THEN
             EXECUTE format('TRUNCATE loom.%I', one.relname);
+        ELSE
+            EXECUTE format('DELETE FROM loom.%I', one.relname);
         END IF;
     END LOOP;
-    ALTER SEQUENCE loom.store_stamp_number RESTART;
+    PERFORM setval('loom.store_stamp_number', 1, false);
 END
 $$
 """
+"""To delete a few rows takes half as long as to make a table's files anew, which is done once dead rows add up."""
 
 
 class TestServer:

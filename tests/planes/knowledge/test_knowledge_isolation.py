@@ -87,7 +87,7 @@ class Stores:
 
     def fresh(self, clock: Clock) -> SqliteDatabase:
         self.count += 1
-        chosen = SqliteSettings(synchronous="NORMAL", clock_ns=clock.nanoseconds)
+        chosen = SqliteSettings(synchronous="OFF", clock_ns=clock.nanoseconds)
         return SqliteDatabase(self.folder / str(self.count), from_package("loom"), chosen)
 
 

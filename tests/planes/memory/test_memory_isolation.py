@@ -210,7 +210,7 @@ class Stores:
     def fresh(self, clock: Clock) -> SqliteDatabase:
         self.close()
         self.count += 1
-        chosen = SqliteSettings(synchronous="NORMAL", clock_ns=clock.nanoseconds)
+        chosen = SqliteSettings(synchronous="OFF", clock_ns=clock.nanoseconds)
         self.open = SqliteDatabase(self.folder / str(self.count), from_package("loom"), chosen)
         return self.open
 
