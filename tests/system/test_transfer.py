@@ -17,7 +17,6 @@ from filled import (
     Line,
     differences,
     exported,
-    fill,
     first,
     imported,
     searched,
@@ -38,8 +37,8 @@ def core(database: Database, clock: Clock, pool: Executor, tmp_path: Path) -> Co
 
 
 @pytest.fixture
-def full(core: Core, tmp_path: Path) -> Core:
-    fill(core, tmp_path / "shop")
+def full(core: Core, fill_again: Callable[[Core], None]) -> Core:
+    fill_again(core)
     return core
 
 
