@@ -18,6 +18,9 @@ import httpx
 
 READY_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 30.0
+LEG_TIMEOUT_MS = 60_000
+"""So that no plane is left out of an answer because the machine was busy."""
+
 PORTS_EACH = 1_000
 """Ports of one test process, that no other one of its run hands out."""
 
@@ -75,7 +78,12 @@ def spawn(home: Path, settings: Mapping[str, str]) -> tuple[str, subprocess.Pope
     """Start `loom serve` on the store in `home`; its URL and process, not waited for."""
     port = free_port()
     kept = {name: value for name, value in os.environ.items() if not name.startswith("LOOM_")}
-    environment = kept | {"LOOM_HOME": str(home), "LOOM_LOG_LEVEL": "warning", **settings}
+    environment = kept | {
+        "LOOM_HOME": str(home),
+        "LOOM_LOG_LEVEL": "warning",
+        "LOOM_LEG_TIMEOUT_MS": str(LEG_TIMEOUT_MS),
+        **settings,
+    }
     log = (home.parent / f"{home.name}-{port}.log").open("w", encoding="utf-8")
     process = subprocess.Popen(
         [sys.executable, "-m", "loom", "serve", "--port", str(port)],

@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from running import Server, running
+from running import READY_TIMEOUT_S, Server, running, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -42,8 +42,7 @@ def test_kill_during_writes_loses_nothing_acknowledged(tmp_path: Path, store: Ma
             before = len(acknowledged)
             for thread in threads:
                 thread.start()
-            while len(acknowledged) < before + 30:
-                threads[0].join(0.01)
+            wait_until(lambda before=before: len(acknowledged) >= before + 30, READY_TIMEOUT_S)
             server.kill()
             for thread in threads:
                 thread.join(30)
@@ -58,7 +57,7 @@ def test_kill_during_writes_loses_nothing_acknowledged(tmp_path: Path, store: Ma
             assert key in [hit["memory_key"] for hit in found["results"]]
         total = server.call("memory.list", namespace="crash", agent="a", limit=1)["total"]
         assert total >= len(acknowledged)
-        assert server.call("ops.health")["status"] == "ok"
+        wait_until(lambda: server.call("ops.health")["status"] == "ok", READY_TIMEOUT_S)
 
 
 def test_a_second_server_on_the_same_store_shares_it(tmp_path: Path, store: Mapping[str, str]) -> None:
