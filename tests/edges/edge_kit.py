@@ -26,7 +26,7 @@ from loom.ops.dispatch import Dispatcher
 from loom.ops.ratelimit import RateLimit
 from loom.ops.registry import Registry
 from loom.ops.spec import Answer, Context, Kind, Later, Op, OpenRequest, Request, Toolset
-from loom.storage.indexes import IndexedText, Later, Scored, Shelf, TextQuery, Vector
+from loom.storage.indexes import IndexedText, Scored, Shelf, TextQuery, Vector
 from loom.storage.interface import Param, Row, StoreError, Transaction, Value
 
 
@@ -61,7 +61,7 @@ class NoVectors:
     ) -> Sequence[Scored]:
         return ()
 
-    def begin(self, shelf: Shelf, space: str, vector: Vector, k: int) -> Later:
+    def begin(self, shelf: Shelf, space: str, vector: Vector, k: int) -> Callable[[], Sequence[Scored]]:
         return lambda: ()
 
     def scores(self, shelf: Shelf, space: str, vector: Vector, item_ids: Collection[int]) -> Mapping[int, float]:
