@@ -75,13 +75,17 @@ def free_port() -> int:
 
 
 def spawn(home: Path, settings: Mapping[str, str]) -> tuple[str, subprocess.Popen[str]]:
-    """Start `loom serve` on the store in `home`; its URL and process, not waited for."""
+    """Start `loom serve` on the store in `home`; its URL and process, not waited for.
+
+    Its store survives its own death. One that is to survive a power cut as well is asked for: the disk is slow.
+    """
     port = free_port()
     kept = {name: value for name, value in os.environ.items() if not name.startswith("LOOM_")}
     environment = kept | {
         "LOOM_HOME": str(home),
         "LOOM_LOG_LEVEL": "warning",
         "LOOM_LEG_TIMEOUT_MS": str(LEG_TIMEOUT_MS),
+        "LOOM_SYNCHRONOUS": "NORMAL",
         **settings,
     }
     log = (home.parent / f"{home.name}-{port}.log").open("w", encoding="utf-8")

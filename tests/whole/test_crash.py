@@ -33,7 +33,7 @@ def write_until_dead(server: Server, acknowledged: dict[str, str], first: int) -
 def test_kill_during_writes_loses_nothing_acknowledged(tmp_path: Path, store: Mapping[str, str]) -> None:
     acknowledged: dict[str, str] = {}
     for turn in range(ROUNDS):
-        with running(tmp_path / "home", **store) as server:
+        with running(tmp_path / "home", synchronous="FULL", **store) as server:
             first = turn * 100_000
             threads = [
                 threading.Thread(target=write_until_dead, args=(server, acknowledged, first + writer))
@@ -47,7 +47,7 @@ def test_kill_during_writes_loses_nothing_acknowledged(tmp_path: Path, store: Ma
             for thread in threads:
                 thread.join(30)
     assert len(acknowledged) >= ROUNDS * 30
-    with running(tmp_path / "home", **store) as server:
+    with running(tmp_path / "home", synchronous="FULL", **store) as server:
         for key, word in acknowledged.items():
             got = server.call("memory.get", namespace="crash", agent="a", memory_key=key)
             assert got["found"], key
@@ -75,8 +75,8 @@ def test_a_second_server_on_the_same_store_shares_it(tmp_path: Path, store: Mapp
 
 
 def test_a_stop_finishes_what_was_begun_and_exits_cleanly(tmp_path: Path, store: Mapping[str, str]) -> None:
-    with running(tmp_path / "home", **store) as server:
+    with running(tmp_path / "home", synchronous="FULL", **store) as server:
         server.call("memory.set", namespace="n", agent="a", memory_key="k", value="v")
         assert server.stop() == 0
-    with running(tmp_path / "home", **store) as again:
+    with running(tmp_path / "home", synchronous="FULL", **store) as again:
         assert again.call("memory.get", namespace="n", agent="a", memory_key="k")["value"] == "v"
