@@ -1,4 +1,4 @@
-"""A store in which every plane holds something, filled once for each engine and put into the empty stores of tests."""
+"""Stores that many tests begin with: filled once for each engine, and put into the empty stores of tests."""
 
 import shutil
 from collections.abc import Callable
@@ -11,7 +11,6 @@ import pytest
 from psycopg import sql
 
 from fakes import START, Core
-from filled import fill
 from loom.storage.postgres.engine import PostgresDatabase
 from loom.storage.sqlite import SqliteDatabase
 from loom.storage.sqlite.backup import FILES_FOLDER, backup
@@ -24,8 +23,11 @@ WHERE relnamespace = CAST('loom' AS regnamespace) AND relkind = 'r' AND relname 
 OUT = sql.SQL("COPY {} TO STDOUT (FORMAT BINARY)")
 IN = sql.SQL("COPY {} FROM STDIN (FORMAT BINARY)")
 
-Fill = Callable[[Core], None]
-"""Fills an empty store and moves the core's clock, as `filled.fill` does."""
+Filling = Callable[[Core, Path], None]
+"""Fills an empty store; the folder is for files that it is to name."""
+
+Fill = Callable[[Core, Filling], None]
+"""Has an empty store hold what a filling puts there, and the core's clock say what it said afterwards."""
 
 
 @dataclass
@@ -33,7 +35,7 @@ class Kept:
     """What a full store holds.
 
     Attributes:
-        folder: where the copied files of an embedded store are, and the repository that every store names.
+        folder: where the copied files of an embedded store are, and those that every store names.
         rows: PostgreSQL's tables.
         numbers: the last of PostgreSQL's numbers of stamps.
         now: the clock afterwards.
@@ -79,22 +81,22 @@ def _quiet(name: str, done: int, total: int) -> None:
 
 
 @pytest.fixture(scope="session")
-def filled_stores() -> dict[str, Kept]:
-    """What is kept, by the kind of store."""
+def filled_stores() -> dict[tuple[str, str], Kept]:
+    """What is kept, by the kind of store and by what fills it."""
     return {}
 
 
 @pytest.fixture(name="fill_again")
-def _fill_again(filled_stores: dict[str, Kept], tmp_path_factory: pytest.TempPathFactory) -> Fill:
-    def filling(core: Core) -> None:
-        kind = type(core.database).__name__
+def _fill_again(filled_stores: dict[tuple[str, str], Kept], tmp_path_factory: pytest.TempPathFactory) -> Fill:
+    def fill(core: Core, filling: Filling) -> None:
+        kind = type(core.database).__name__, f"{filling.__module__}.{filling.__qualname__}"
         kept = filled_stores.get(kind)
         if kept is not None:
             kept.put(core)
             return
         kept = Kept(tmp_path_factory.mktemp("filled"))
-        fill(core, kept.folder / "shop")
+        filling(core, kept.folder / "files")
         kept.keep(core)
         filled_stores[kind] = kept
 
-    return filling
+    return fill

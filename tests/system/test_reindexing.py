@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from fakes import ORG, Clock, Core, FailingEmbedder, bench_of
-from filled import CODE_ORG, ORGS, TRACKER_ORG, searched, whole_core
+from filled import CODE_ORG, ORGS, TRACKER_ORG, fill, searched, whole_core
 from loom import compose
 from loom.ledger import indexing
 from loom.models.hashing import HashingEmbedder
@@ -45,10 +45,10 @@ class Counting(HashingEmbedder):
 
 
 @pytest.fixture
-def core(database: Database, clock: Clock, pool: Executor, tmp_path: Path, fill_again: Callable[[Core], None]) -> Core:
+def core(database: Database, clock: Clock, pool: Executor, tmp_path: Path, fill_again: Callable[..., None]) -> Core:
     """A store in which every plane holds something."""
     made = whole_core(tmp_path / "home", database, clock, pool)
-    fill_again(made)
+    fill_again(made, fill)
     return made
 
 

@@ -17,6 +17,7 @@ from filled import (
     Line,
     differences,
     exported,
+    fill,
     first,
     imported,
     searched,
@@ -37,8 +38,8 @@ def core(database: Database, clock: Clock, pool: Executor, tmp_path: Path) -> Co
 
 
 @pytest.fixture
-def full(core: Core, fill_again: Callable[[Core], None]) -> Core:
-    fill_again(core)
+def full(core: Core, fill_again: Callable[..., None]) -> Core:
+    fill_again(core, fill)
     return core
 
 
