@@ -62,7 +62,7 @@ def test_kill_during_writes_loses_nothing_acknowledged(tmp_path: Path, store: Ma
 
 def test_a_second_server_on_the_same_store_shares_it(tmp_path: Path, store: Mapping[str, str]) -> None:
     home = tmp_path / "home"
-    with running(home, **store) as one, running(home, **store) as two:
+    with running(home, embedder="hashing", **store) as one, running(home, embedder="hashing", **store) as two:
         one.call("memory.set", namespace="n", agent="a", memory_key="k", value="written by the first zebraword")
         found = two.call("search.query", namespace="n", query="zebraword")
         assert [hit["memory_key"] for hit in found["memory"]["results"]] == ["k"]
