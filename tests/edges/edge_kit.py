@@ -233,7 +233,7 @@ class Trap:
         if request.key == "break":
             raise ZeroDivisionError("the secret text 4711")
         self.entered.release()
-        if not self.release.wait(30):
+        if not self.release.wait(60):
             raise Rejected("nobody let go")
         return GetAnswer(key=request.key, value=None)
 

@@ -19,7 +19,7 @@ from loom.planes import profile
 from loom.planes.leg import Leg, Question, Section
 from loom.storage.interface import Database, Raced, StoreError, Transaction
 
-WAIT_S = 20.0
+WAIT_S = 60.0
 
 
 class FakeLeg:

@@ -26,9 +26,9 @@ from postgres_server import TestServer, cut_connections
 
 pytestmark = pytest.mark.slow
 
-WAIT_S = 20.0
+WAIT_S = 60.0
 POLL_S = 0.001
-POLLS_MAX = 20_000
+POLLS_MAX = 60_000
 LABEL = "log"
 PLACE = Place(NAMESPACE, AGENT, "-")
 TURN = store.turn(PLACE, LABEL)

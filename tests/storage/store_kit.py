@@ -19,7 +19,7 @@ from loom.storage.sqlite import SqliteDatabase, SqliteSettings
 ORG = "acme"
 SHELF = Shelf("memory", "local")
 OTHER_SHELF = Shelf("memory", "other")
-POLLS_MAX = 20_000
+POLLS_MAX = 60_000
 POLL_S = 0.001
 WAIT_S = 30.0
 """Long enough for a machine that has much else to do. Nothing waits for it to be over."""

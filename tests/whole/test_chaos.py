@@ -133,7 +133,7 @@ def test_nothing_acknowledged_is_lost_whatever_dies(postgres: TrialServer, tmp_p
         clients.wait_for(40)
         servers[0].kill()
         workers[0].send_signal(signal.SIGKILL)
-        workers[0].wait(20)
+        workers[0].wait(60)
         clients.wait_for(60)
         postgres.stop()
         postgres.start()
@@ -153,7 +153,7 @@ def test_nothing_acknowledged_is_lost_whatever_dies(postgres: TrialServer, tmp_p
             threading.Event().wait(0.2)
         assert servers[2].call("ops.health")["status"] == "ok"
         workers[1].terminate()
-        assert workers[1].wait(20) == 0
+        assert workers[1].wait(60) == 0
 
 
 def holds_a_lock(url: str, login: str) -> bool:
