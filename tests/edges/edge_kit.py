@@ -56,13 +56,13 @@ class NoVectors:
     def drop_others(self, keep: Collection[str], most: int) -> int:
         return 0
 
-    def begin(self, shelf: Shelf, space: str, vector: Vector, k: int) -> Callable[[], Sequence[Scored]]:
-        return list[Scored]
-
     def best(
         self, shelf: Shelf, space: str, vector: Vector, k: int, allowed: Collection[int] | None = None
     ) -> Sequence[Scored]:
         return ()
+
+    def begin(self, shelf: Shelf, space: str, vector: Vector, k: int) -> Callable[[], Sequence[Scored]]:
+        return lambda: ()
 
     def scores(self, shelf: Shelf, space: str, vector: Vector, item_ids: Collection[int]) -> Mapping[int, float]:
         return {}
@@ -234,7 +234,7 @@ class Trap:
         if request.key == "break":
             raise ZeroDivisionError("the secret text 4711")
         self.entered.release()
-        if not self.release.wait(30):
+        if not self.release.wait(60):
             raise Rejected("nobody let go")
         return GetAnswer(key=request.key, value=None)
 

@@ -18,13 +18,12 @@ from turns_kit import (
     opened,
     refusing,
     sending,
-    terminate_all,
 )
 
 from loom.storage.interface import Crowded, Raced, StoreError, Transaction
 from loom.storage.postgres.connection import LOST_AT_COMMIT
 from loom.storage.postgres.engine import PostgresDatabase
-from postgres_server import TestServer
+from postgres_server import TestServer, cut_connections
 
 DEFERRED_UNIQUE = "ALTER TABLE loom.item ADD CONSTRAINT one_body UNIQUE (org, body) DEFERRABLE INITIALLY DEFERRED"
 DEFERRED_REFUSAL = """
@@ -177,7 +176,7 @@ def test_a_swallowed_refusal_is_the_members_own(line: Line) -> None:
 def test_a_connection_that_is_lost_is_told_to_every_member(line: Line, postgres_url: str) -> None:
     def losing(tx: Transaction) -> None:
         inserting(2)(tx)
-        terminate_all(postgres_url)
+        cut_connections(postgres_url)
 
     def used(tx: Transaction) -> None:
         losing(tx)
@@ -198,7 +197,7 @@ def test_a_connection_that_is_lost_is_told_to_every_member(line: Line, postgres_
 def test_a_commit_that_gets_no_answer_is_told_to_every_member(line: Line, postgres_url: str) -> None:
     def losing(tx: Transaction) -> None:
         inserting(2)(tx)
-        terminate_all(postgres_url)
+        cut_connections(postgres_url)
 
     line.run(inserting(0), inserting(1), losing)
     assert line.told() == [StoreError] * 3
@@ -298,7 +297,7 @@ def test_what_is_not_committed_is_not_remembered(line: Line, postgres_url: str) 
 
     def second(tx: Transaction) -> None:
         tx.vectors.put(SHELF, 2, "young", [unit(1, 2, 4)])
-        terminate_all(postgres_url)
+        cut_connections(postgres_url)
 
     line.run(first, second)
     assert line.told() == [StoreError] * 2

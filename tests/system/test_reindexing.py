@@ -1,6 +1,6 @@
 """Every vector made anew in another space: complete, resumable, beside servers that go on, and never mixed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
@@ -25,10 +25,10 @@ EVERY = {org: org for org in ORGS}
 
 
 @pytest.fixture
-def core(database: Database, clock: Clock, pool: Executor, tmp_path: Path) -> Core:
+def core(database: Database, clock: Clock, pool: Executor, tmp_path: Path, fill_again: Callable[..., None]) -> Core:
     """A store in which every plane holds something."""
     made = whole_core(tmp_path / "home", database, clock, pool)
-    fill(made, tmp_path / "shop")
+    fill_again(made, fill)
     return made
 
 

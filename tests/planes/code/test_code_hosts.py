@@ -181,7 +181,7 @@ def test_the_system_looks_names_up() -> None:
 
 def test_a_fetch_goes_where_the_name_was_looked_up(yard_of: YardOf, server: GitServer) -> None:
     yard = yard_of({NAME: ["127.0.0.1"]}, ["127.0.0.0/8"])
-    assert Fetches(yard).step("k", f"https://{NAME}:{server.port}/app", "", 20.0)
+    assert Fetches(yard).step("k", f"https://{NAME}:{server.port}/app", "", 60.0)
     assert isinstance(yard.resolve, Names)
     assert yard.resolve.asked == [NAME]
     assert server.asked
@@ -276,7 +276,7 @@ def test_nothing_is_sent_to_a_host_inside(yard_of: YardOf, server: GitServer) ->
     yard = yard_of({NAME: ["127.0.0.1"]}, ["10.0.0.0/8"])
     for host in (NAME, "127.0.0.1", "unknown.invalid"):
         with pytest.raises(SourceFailed, match="code_git_private_hosts"):
-            Fetches(yard).step("k", f"https://{host}:{server.port}/app", "", 20.0)
+            Fetches(yard).step("k", f"https://{host}:{server.port}/app", "", 60.0)
     assert server.asked == []
 
 
@@ -284,9 +284,9 @@ def test_a_redirect_is_followed_for_the_local_user_alone(yard_of: YardOf, server
     yard = yard_of({}, ["127.0.0.1"])
     moved = f"https://127.0.0.1:{server.port}/moved/app"
     with pytest.raises(SourceFailed, match="a redirect is not followed"):
-        Fetches(yard).step("k", moved, "", 20.0)
+        Fetches(yard).step("k", moved, "", 60.0)
     assert set(server.asked) == {"/moved/app/info/refs"}
-    assert Fetches(replace(yard, private_hosts=())).step("k", moved, "", 20.0, trusted=True)
+    assert Fetches(replace(yard, private_hosts=())).step("k", moved, "", 60.0, trusted=True)
 
 
 def test_indexing_an_address_inside(core_of: CoreOf, yard_of: YardOf, server: GitServer) -> None:

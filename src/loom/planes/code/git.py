@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -185,10 +185,16 @@ class Fetch:
 
 
 class Fetches:
-    """The fetches that this process has under way, by repository. Safe for threads."""
+    """The fetches that this process has under way, by repository. Safe for threads.
 
-    def __init__(self, yard: Yard) -> None:
+    Args:
+        yard: how and where to fetch.
+        clock_s: a steady clock.
+    """
+
+    def __init__(self, yard: Yard, clock_s: Callable[[], float] = time.monotonic) -> None:
         self._yard = yard
+        self._clock_s = clock_s
         self._mutex = Lock()
         self._running: dict[str, Fetch] = {}
 
@@ -211,16 +217,16 @@ class Fetches:
             with self._mutex:
                 fetch = self._running.get(key) or self._begun(key, address, revision, care)
                 self._running[key] = fetch
-        until_s = time.monotonic() + wait_s
+        until_s = self._clock_s() + wait_s
         while True:
             try:
                 code = fetch.process.wait(STEP_S)
             except subprocess.TimeoutExpired:
-                if time.monotonic() > fetch.until_s:
+                if self._clock_s() > fetch.until_s:
                     raise self._stopped(key, f"took over {self._yard.fetch_timeout_s:.0f} s") from None
                 if _bytes_in(self.place(key)) > self._yard.fetch_bytes_max:
                     raise self._stopped(key, f"is over {self._yard.fetch_bytes_max >> 20} MiB") from None
-                if time.monotonic() > until_s:
+                if self._clock_s() > until_s:
                     return False
                 continue
             with self._mutex:
@@ -259,7 +265,7 @@ class Fetches:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        return Fetch(process, time.monotonic() + self._yard.fetch_timeout_s)
+        return Fetch(process, self._clock_s() + self._yard.fetch_timeout_s)
 
     def _stopped(self, key: str, why: str) -> SourceFailed:
         with self._mutex:

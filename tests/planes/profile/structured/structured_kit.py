@@ -23,7 +23,7 @@ USER = "ada"
 KEY = DERIVED_KEY
 OPS = (*memory.OPS, *profile.OPS, *transfer.ops((memory.CARGO, profile.CARGO)))
 LATE = profile.LATE
-WAIT_S = 20.0
+WAIT_S = 60.0
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
