@@ -50,8 +50,8 @@ def embedder(settings: Settings, memory: Memory | None = None) -> Embedder:
         if settings.embedder == ENDPOINT or settings.embedder.startswith(f"{FASTEMBED}:"):
             model, family = _foreign(settings)
             return _asked(model, family, memory or Memory(lambda _: None, lambda _space, _facts: None))
-        named = settings.embedder == "builtin"
-        return OnnxEmbedder(sources.installed() if named else sources.from_folder(Path(settings.embedder)))
+        model = sources.NAMED.get(settings.embedder)
+        return OnnxEmbedder(sources.installed(model) if model else sources.from_folder(Path(settings.embedder)))
     except sources.SourceUnusable as error:
         raise StoreError(str(error)) from error
 
