@@ -56,7 +56,7 @@ wheel: .venv/.checks
 
 bench-quality: .venv/.checks
 	$(BIN)/python benchmarks/quality.py --data $(DATA) --embedder $(or $(EMBEDDER),builtin) $(addprefix --leg ,$(LEGS))
-	$(BIN)/python benchmarks/profiles.py --data $(DATA)
+	$(BIN)/python benchmarks/profiles.py --data $(DATA) --embedder $(or $(EMBEDDER),builtin)
 
 bench-profiles: .venv/.checks
 	$(BIN)/python benchmarks/fit_profiles.py --dry
