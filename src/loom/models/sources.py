@@ -5,6 +5,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from loom.models.interface import Space
+from loom.models.interface import Embedder, Space
 
 DEFAULT_MODEL: Final = "bge-small-en-v1.5"
 MULTILINGUAL_MODEL: Final = "multilingual-e5-small"
@@ -56,6 +57,7 @@ class _Row(BaseModel):
     quantisation: str = "float32"
     random_cosine: float = Field(ge=-1.0, le=1.0)
     question_cosine: float | None = Field(default=None, ge=-1.0, lt=1.0)
+    across_cosine: float | None = Field(default=None, ge=-1.0, lt=1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +127,17 @@ def word_for(space: Space) -> str:
     return next((word for word, model in NAMED.items() if model == space.model), "")
 
 
+def across_cosine(embedder: Embedder) -> float:
+    """The median cosine of unrelated texts, of two languages where the model is known to know several.
+
+    Texts of two languages are further apart, whatever they say: what is nothing in one language may be an answer in
+    another.
+    """
+    row = _rows().get(embedder.space.model) if word_for(embedder.space) else None
+    known = None if row is None else row.across_cosine
+    return embedder.random_cosine if known is None else known
+
+
 def from_folder(folder: Path) -> Source:
     """The source described by `model.toml` in `folder`, with paths relative to it.
 
@@ -159,6 +172,7 @@ def file_sha256(path: Path) -> str:
     return digest.hexdigest()
 
 
+@cache
 def _rows() -> Mapping[str, _Row]:
     text = resources.files("loom.models").joinpath("vendors.toml").read_text(encoding="utf-8")
     return {name: _Row.model_validate(row) for name, row in tomllib.loads(text).items()}
