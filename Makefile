@@ -59,8 +59,8 @@ wheel: .venv/.checks
 	$(BIN)/python .ci/wheel.py --contract $(abspath $(CONTRACT))
 
 bench-quality: .venv/.checks
-	$(BIN)/python benchmarks/quality.py --data $(DATA)
-	$(BIN)/python benchmarks/profiles.py --data $(DATA)
+	$(BIN)/python benchmarks/quality.py --data $(DATA) --embedder $(or $(EMBEDDER),builtin) $(addprefix --leg ,$(LEGS))
+	$(BIN)/python benchmarks/profiles.py --data $(DATA) --embedder $(or $(EMBEDDER),builtin)
 
 bench-profiles: .venv/.checks
 	$(BIN)/python benchmarks/fit_profiles.py --dry

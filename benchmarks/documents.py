@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import permutations
 from pathlib import Path
 from statistics import fmean, median
 
@@ -49,6 +50,12 @@ class Scores:
     ndcg: list[float] = field(default_factory=list[float])
     hit_5: list[float] = field(default_factory=list[float])
     times_ms: list[float] = field(default_factory=list[float])
+
+    def add(self, other: "Scores") -> None:
+        """Count another's questions, too."""
+        self.ndcg += other.ndcg
+        self.hit_5 += other.hit_5
+        self.times_ms += other.times_ms
 
     def row(self, name: str) -> str:
         """One line of the table."""
@@ -142,6 +149,27 @@ def ndcg(found: Sequence[str], gains: Mapping[str, int]) -> float:
     ideal = sum(gain / math.log2(place + 2) for place, gain in enumerate(best))
     got = sum(gains.get(document, 0) / math.log2(place + 2) for place, document in enumerate(found[:TOP_K]))
     return got / ideal if ideal else 0.0
+
+
+def across(client: Loom, folders: Sequence[Path], name: str) -> bool:
+    """Ask the questions of each folder over the documents of every other, which have the same keys; print.
+
+    Returns whether Loom ranks at least as well as BM25, by the mean of all pairs.
+    """
+    collections = {folder.name: read(folder) for folder in folders}
+    for language, held in collections.items():
+        load(client, held.texts, f"quality-{name}-{language}")
+    print(f"\n{name + ', across':<20}{'asked':>6}  {'nDCG@10':>7}  {'hit@5':>6}  {'p50 ms':>7}")
+    plain, ours = Scores(), Scores()
+    for (one, asking), (other, held) in permutations(collections.items(), 2):
+        pair = Collection(held.texts, asking.questions, held.gains)
+        plain.add(asked(bm25_rank(held.texts), pair))
+        found = asked(loom_rank(client, f"quality-{name}-{other}"), pair)
+        print(found.row(f"{one} over {other}"), flush=True)
+        ours.add(found)
+    print(plain.row("BM25, all"))
+    print(ours.row("Loom, all"))
+    return fmean(ours.ndcg) >= fmean(plain.ndcg)
 
 
 def compare(client: Loom, folder: Path, name: str) -> bool:

@@ -26,7 +26,7 @@ from invented import Person
 from loom.canonical import Json
 from loom.models.interface import Embedder
 from loom.models.onnx import OnnxEmbedder
-from loom.models.sources import installed
+from loom.models.sources import NAMED, installed
 from loom.planes.profile.structured import properties
 from loom.planes.profile.structured.interface import Fact
 from loom.planes.profile.structured.rules_builder import RulesBuilder
@@ -172,8 +172,9 @@ def main() -> None:
     parser.add_argument("--wrong", action="store_true", help="print the wrong cells")
     parser.add_argument("--missed", action="append", default=[], help="print the missed cells of this difficulty")
     parser.add_argument("--precision-min", type=float, default=0.0, help="fail under this precision on our own people")
+    parser.add_argument("--embedder", default="builtin", choices=NAMED, help="the model that comes with an install")
     args = parser.parse_args()
-    embedder = OnnxEmbedder(installed())
+    embedder = OnnxEmbedder(installed(NAMED[args.embedder]))
     try:
         precision = measure(embedder, args.data, Shown(args.wrong, frozenset(args.missed)))
     finally:

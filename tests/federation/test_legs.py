@@ -50,6 +50,7 @@ def question(core: Core) -> Question:
         vector=None,
         space="",
         random_cosine=0.0,
+        across_cosine=0.0,
         question_cosine=0.0,
         top_k=5,
         tags=(),

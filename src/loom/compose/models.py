@@ -80,8 +80,8 @@ def embedder(
         if _is_foreign(settings):
             model, family = _foreign(settings)
             return _asked(model, family, memory or Memory(lambda _: None, lambda _space, _facts: None))
-        built_in = settings.embedder == "builtin"
-        source = sources.installed() if built_in else sources.from_folder(Path(settings.embedder))
+        model = sources.NAMED.get(settings.embedder)
+        source = sources.installed(model) if model else sources.from_folder(Path(settings.embedder))
         return OnnxEmbedder(replace(source, space=named(source.space)))
     except sources.SourceUnusable as error:
         raise StoreError(str(error)) from error

@@ -16,6 +16,7 @@ from loom.federation import legs as planes
 from loom.federation.legs import Asked
 from loom.federation.scope import code_scope
 from loom.ledger.rules import Reader
+from loom.models.sources import across_cosine
 from loom.ops.fields import EMBEDDER, HANDLE_LENGTH_MAX, TOP_K_MAX, NamespaceScope, Query, ScopeWord, Tags
 from loom.ops.spec import Answer, Context, Kind, Op, OpenRequest, Prepare, Toolset, prepared_as
 from loom.planes.leg import Leg, Question
@@ -133,6 +134,7 @@ class Federation:
             vector=vector,
             space=prepare.embedder.space.fingerprint,
             random_cosine=prepare.embedder.random_cosine,
+            across_cosine=across_cosine(prepare.embedder),
             question_cosine=prepare.embedder.question_cosine,
             top_k=request.top_k,
             tags=tuple(request.tags),

@@ -7,7 +7,7 @@ behind a bulk of passages, it only shares the processor with them.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from threading import Lock
 from typing import Final, Protocol, cast
@@ -17,10 +17,12 @@ import onnxruntime
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from loom.models import canaries
+from loom.models import canaries, packed
+from loom.models.encoder_graph import graph
 from loom.models.interface import EmbedderFailed, Space, checked, unit
 from loom.models.lanes import CLOSED, PASSAGES_WAITING_MAX, QUERIES_WAITING_MAX, Lane, result
 from loom.models.sources import Source
+from loom.models.unigram import UnigramTokenizer
 from loom.storage.indexes import Vector
 
 TEXT_CHARACTERS_MAX: Final = 16_384
@@ -48,23 +50,23 @@ class _Options(Protocol):
     inter_op_num_threads: int
 
 
+Tokens = Callable[[str], list[int]]
+"""From a text to its tokens, of which there are not too many."""
+
+
 class _Model:
     """A loaded model: text in, unit vector out. Safe from several threads."""
 
     def __init__(self, source: Source) -> None:
         source.verify()
         self._space = source.space
-        self._tokenizer = Tokenizer.from_file(str(source.tokenizer))
-        self._tokenizer.no_padding()
-        self._tokenizer.enable_truncation(source.space.tokens_max)  # pyright: ignore[reportUnknownMemberType]
-        self._session = session(str(source.weights))
+        self._tokens, self._session = _from_packed(source) if source.form == "packed" else _from_onnx(source)
         self._inputs = frozenset(one.name for one in self._session.get_inputs())
 
     def embed(self, text: str) -> Vector:
         """The vector of `text`, whose prefix is already in place."""
         readable = text[:TEXT_CHARACTERS_MAX].encode("utf-8", "replace").decode()
-        encoding = self._tokenizer.encode(readable)
-        ids = np.array([encoding.ids], dtype=np.int64)
+        ids = np.array([self._tokens(readable)], dtype=np.int64)
         feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
         hidden = self._session.run(None, {name: feed[name] for name in self._inputs})[0][0]
         pooled = hidden[0] if self._space.pooling == "cls" else hidden.mean(axis=0)
@@ -122,13 +124,25 @@ class OnnxEmbedder:
                 future.cancel()
 
 
-def session(weights: str) -> Session:
-    """A session of one thread; the library has no types, so they are given here."""
+def session(weights: str | bytes) -> Session:
+    """A session of one thread over a file or a model in memory; the library has no types, so they are given here."""
     options = cast("_Options", onnxruntime.SessionOptions())  # pyright: ignore[reportUnknownMemberType]
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     made = onnxruntime.InferenceSession(weights, cast("None", options), providers=["CPUExecutionProvider"])
     return cast("Session", made)
+
+
+def _from_onnx(source: Source) -> tuple[Tokens, Session]:
+    tokenizer = Tokenizer.from_file(str(source.tokenizer))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(source.space.tokens_max)  # pyright: ignore[reportUnknownMemberType]
+    return lambda text: tokenizer.encode(text).ids, session(str(source.weights))
+
+
+def _from_packed(source: Source) -> tuple[Tokens, Session]:
+    read = packed.read(source.weights)
+    return UnigramTokenizer(read.pieces, source.space.tokens_max), session(graph(read))
 
 
 def _loaded(source: Source) -> _Model:

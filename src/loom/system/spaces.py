@@ -308,8 +308,9 @@ class Spaces:
 
 def told(space: Space) -> str:
     """A space in a person's words."""
-    built_in = "builtin, " if sources.is_installed_one(space) else ""
-    return f"{space.model} ({built_in}{space.dimension} dimensions, from {space.source}, space {space.fingerprint})"
+    word = sources.word_for(space)
+    named = f"{word}, " if word else ""
+    return f"{space.model} ({named}{space.dimension} dimensions, from {space.source}, space {space.fingerprint})"
 
 
 def _refusal(stored: str, space: Space, value: str, *, begun: bool) -> str:

@@ -299,6 +299,7 @@ def asked(core: Core, query: str, **changes: Any) -> Any:
         "vector": core.embedder.embed_query(query, 1),
         "space": core.embedder.space.fingerprint,
         "random_cosine": core.embedder.random_cosine,
+        "across_cosine": core.embedder.random_cosine,
         "question_cosine": core.embedder.question_cosine,
         "top_k": 5,
         "tags": (),

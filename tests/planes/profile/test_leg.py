@@ -28,6 +28,7 @@ def question(core: Core, query: str) -> Question:
         vector=core.embedder.embed_query(query, 1.0),
         space=core.embedder.space.fingerprint,
         random_cosine=core.embedder.random_cosine,
+        across_cosine=core.embedder.random_cosine,
         question_cosine=core.embedder.question_cosine,
         top_k=5,
         tags=(),

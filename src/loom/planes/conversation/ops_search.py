@@ -347,7 +347,9 @@ def components(one: Fused) -> dict[str, float | None]:
 def ask(tx: Transaction, question: Question) -> Section:
     """The conversations section: the best turns of the question's namespaces."""
     where = Filter(question.namespaces, question.reader)
-    meaning = Meaning(question.vector, question.space, question.random_cosine, question.question_cosine)
+    meaning = Meaning(
+        question.vector, question.space, question.random_cosine, question.across_cosine, question.question_cosine
+    )
     quest = quest_of(where, question.query, meaning, question.top_k)
     ranking = search.ranked(tx, quest)
     bodies = question.bodies if question.bodies in ("none", "full") else "excerpt"

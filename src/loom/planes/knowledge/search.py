@@ -80,6 +80,7 @@ class Quest:
         vector: the query's embedding; None when there is none.
         space: the vector's embedding space.
         random_cosine: the median cosine of unrelated texts in that space.
+        across_cosine: the same, of two languages where the model knows several.
         top_k: at most this many hits.
         per_document: at most this many passages of one document.
         tags: a document must have all of them.
@@ -92,6 +93,7 @@ class Quest:
     vector: Vector | None
     space: str
     random_cosine: float
+    across_cosine: float
     top_k: int
     per_document: int
     tags: tuple[str, ...] = ()
@@ -245,7 +247,7 @@ def _hits(tx: Transaction, quest: Quest, query: TextQuery, chosen: Sequence[Fuse
 
 
 def _is_far(quest: Quest, query: TextQuery, stored: StoredChunk, cosine: float | None) -> bool:
-    if cosine is None or nearness(cosine, quest.random_cosine) >= NEARNESS_FLOOR:
+    if cosine is None or nearness(cosine, quest.across_cosine) >= NEARNESS_FLOOR:
         return False
     return coverage(query, tokens.stems_among(stored.chunk.text, query.stems)) < COVERAGE_FLOOR
 

@@ -208,7 +208,9 @@ def question_quest(page: Page, question: Question) -> Quest:
 
 
 def _meaning(question: Question) -> Meaning:
-    return Meaning(question.vector, question.space, question.random_cosine, question.question_cosine)
+    return Meaning(
+        question.vector, question.space, question.random_cosine, question.across_cosine, question.question_cosine
+    )
 
 
 def refined(prepare: Prepare, question: Question) -> Question:

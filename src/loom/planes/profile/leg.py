@@ -89,12 +89,12 @@ def meaning(tx: Transaction, question: Question, namespace: str) -> Iterator[Mat
         max(CANDIDATES_MIN, question.top_k),
         allowed(tx, question, namespace),
     )
-    return (Match(hit.item_id, MEANING, hit.score) for hit in found if is_near(hit.score, question.random_cosine))
+    return (Match(hit.item_id, MEANING, hit.score) for hit in found if is_near(hit.score, question.across_cosine))
 
 
-def is_near(cosine: float, random_cosine: float) -> bool:
+def is_near(cosine: float, across_cosine: float) -> bool:
     """Whether a section answers a question of this cosine by its meaning."""
-    return cosine >= COSINE_MIN and nearness(cosine, random_cosine) >= NEARNESS_MIN
+    return cosine >= COSINE_MIN and nearness(cosine, across_cosine) >= NEARNESS_MIN
 
 
 def allowed(tx: Transaction, question: Question, namespace: str) -> Collection[int] | None:
