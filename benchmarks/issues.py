@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import fmean, median
 
 import bm25s
-import snowballstemmer
+import Stemmer
 
 from documents import Collection, Text, read
 from loom.client import Loom
@@ -81,7 +81,7 @@ def loom_rank(client: Loom) -> Rank:
 
 def bm25_rank(texts: Sequence[Text]) -> Rank:
     """Ranks by plain BM25, English stop words out and stems in."""
-    stem = snowballstemmer.stemmer("english").stemWords
+    stem = Stemmer.Stemmer("english").stemWords
     whole = [f"{text.title} {text.text}" for text in texts]
     index = bm25s.BM25()
     index.index(bm25s.tokenize(whole, stopwords="en", stemmer=stem, show_progress=False), show_progress=False)

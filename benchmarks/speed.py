@@ -175,10 +175,14 @@ def searches(call: Caller, embedder: Embedder, beside: float | None) -> float:
 
     goal = "of the embedded store's; goal: p50 within 2.5x" if beside else "goal: p50 < 40, p95 < 100 ms"
     middle = shown("search.query over HTTP", timed_ms(ask), beside, goal)
-    for recipe, limit in (("fast", "goal: p50 < 10 ms beside the embedding"), ("quality", "goal: every one < 300 ms")):
+    for recipe, limit in (("fast", ""), ("quality", "goal: every one < 300 ms")):
         others = bulk.queries(RECIPE_CALLS + WARM_UP, seed=len(recipe))
         times = timed_ms(partial(recipes, call, recipe, others), RECIPE_CALLS)
         shown(f"  by the recipe {recipe}, at most {max(times):.0f} ms", times, middle, limit)
+        if recipe == "fast":
+            # The server keeps the vectors of questions, so this is all but the embedding.
+            times = timed_ms(partial(recipes, call, recipe, others), RECIPE_CALLS)
+            shown("  the same questions again, embedded before", times, middle, "goal: p50 < 10 ms")
     for turn in range(50):
         answer = call("search.query", namespace=BIG, namespace_scope="this", query=queries[turn], explain=True)
         timings = answer.get("timings_ms")

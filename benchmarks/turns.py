@@ -7,7 +7,7 @@ from itertools import groupby
 from statistics import fmean, median
 
 import bm25s
-import snowballstemmer
+import Stemmer
 
 from loom.client import Loom
 from talks import Dialogue, Question, Turn
@@ -112,7 +112,7 @@ def conversation_rank(client: Loom, namespace: str) -> Rank:
 
 def bm25_rank(turns: Sequence[Turn]) -> Rank:
     """Ranks by plain BM25 over the same texts, English stop words out and stems in."""
-    stem = snowballstemmer.stemmer("english").stemWords
+    stem = Stemmer.Stemmer("english").stemWords
     tokens = bm25s.tokenize([turn.text for turn in turns], stopwords="en", stemmer=stem, show_progress=False)
     index = bm25s.BM25()
     index.index(tokens, show_progress=False)

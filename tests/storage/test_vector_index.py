@@ -5,7 +5,7 @@ import pytest
 from store_kit import ORG, OTHER_SHELF, SHELF, Engine, random_units, together, undone, unit
 
 from loom.storage.indexes import Scored, Vector
-from loom.storage.interface import Database
+from loom.storage.interface import Database, Transaction
 from loom.storage.sqlite.vector_cache import GROWN_ROWS_MAX, Changed, VectorMatrix, bytes_of_row
 
 SPACE = "model-a"
@@ -158,6 +158,25 @@ def test_a_writer_finds_its_own_changes_and_an_undone_one_leaves_no_trace(databa
     found = best(database, unit(1, 0))
     assert [one.item_id for one in found] == [1, 2]
     assert found[1].score == pytest.approx(0.0, abs=CLOSE)
+
+
+def test_a_search_that_was_begun_finds_the_same(database: Database) -> None:
+    for item_id in range(5):
+        put(database, item_id, unit(1, item_id))
+    with database.transaction(ORG, write=False) as transaction:
+        later = transaction.vectors.begin(SHELF, SPACE, unit(1, 2), 3)
+        assert list(later()) == best_of(transaction, unit(1, 2), 3)
+        assert list(transaction.vectors.begin(SHELF, "unknown", unit(1, 2), 3)()) == []
+        assert list(transaction.vectors.begin(SHELF, SPACE, unit(1, 2), 0)()) == []
+    with undone(database) as transaction:
+        transaction.vectors.remove(SHELF, 2)
+        later = transaction.vectors.begin(SHELF, SPACE, unit(1, 2), 3)
+        assert list(later()) == best_of(transaction, unit(1, 2), 3)
+        assert 2 not in [one.item_id for one in later()]
+
+
+def best_of(transaction: Transaction, vector: Vector, k: int) -> list[Scored]:
+    return list(transaction.vectors.best(SHELF, SPACE, vector, k))
 
 
 def test_threads_that_write_and_search_agree_in_the_end(database: Database) -> None:

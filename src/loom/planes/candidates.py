@@ -9,7 +9,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
-from loom.storage.indexes import Scored
+from loom.storage.indexes import Later, Scored, Shelf, TextQuery, Vector
+from loom.storage.interface import Transaction
 
 WIDER: Final = 8
 """How many times its usual number an index is asked for, before the visible ids are read."""
@@ -33,12 +34,14 @@ class Probe:
         count: how many it is asked for.
         looked_at: the first so many are candidates, whose rows are read; the rest are scores.
         may_starve: whether others' rows may not crowd it.
+        begin: begins `best` of so many among all, beside the other probes; None where there is nothing to gain.
     """
 
     best: Best
     count: int
     looked_at: int
     may_starve: bool = True
+    begin: Callable[[int], Later] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ def proposed(
         narrow: whether little may be shown, so that the visible ids are read at once.
     """
     if not narrow:
-        lists = [probe.best(probe.count, None) for probe in probes]
+        lists = _first(probes)
         found = seen(_candidates(probes, lists))
         if not any(map(_starved, probes, lists, [found] * len(probes))):
             return Proposed(lists, found)
@@ -102,6 +105,35 @@ def pages(
 def best_of(lists: Iterable[Sequence[Scored]], count: int) -> list[Scored]:
     """The best of several lists of different items, in the order of one."""
     return sorted((one for scored in lists for one in scored), key=lambda one: (-one.score, -one.item_id))[:count]
+
+
+def by_words(
+    tx: Transaction, shelf: Shelf, query: TextQuery | None, count: int, *, looked_at: int = 0, may_starve: bool = True
+) -> Probe:
+    """What is found by words; nothing without a query. As many are looked at as are asked for, where none is given."""
+
+    def best(most: int, among: Collection[int] | None) -> Sequence[Scored]:
+        return () if query is None else tx.text.best(shelf, query, most, among)
+
+    return Probe(best, count, looked_at or count, may_starve)
+
+
+def by_meaning(tx: Transaction, shelf: Shelf, space: str, vector: Vector | None, count: int) -> Probe:
+    """What is found by meaning; nothing without a vector."""
+    if vector is None:
+        return Probe(lambda _most, _among: (), count, count)
+
+    def best(most: int, among: Collection[int] | None) -> Sequence[Scored]:
+        return tx.vectors.best(shelf, space, vector, most, among)
+
+    return Probe(best, count, count, begin=lambda most: tx.vectors.begin(shelf, space, vector, most))
+
+
+def _first(probes: Sequence[Probe]) -> list[Sequence[Scored]]:
+    """What each probe finds among all. Those that can go on beside others begin first and are waited for last."""
+    begun = [None if probe.begin is None else probe.begin(probe.count) for probe in probes]
+    now = [probe.best(probe.count, None) if later is None else () for probe, later in zip(probes, begun, strict=True)]
+    return [found if later is None else later() for found, later in zip(now, begun, strict=True)]
 
 
 def _among(probes: Sequence[Probe], visible: Iterable[Collection[int]]) -> list[Sequence[Scored]]:

@@ -19,7 +19,7 @@ from itertools import pairwise
 from threading import Lock
 from typing import Final, NamedTuple, Protocol, cast
 
-import snowballstemmer
+import Stemmer
 
 from loom.retrieval.scripts import FLAGS, SPACELESS, Folds
 from loom.storage.indexes import COMMON_SHARE, IndexedText, TextQuery
@@ -71,7 +71,8 @@ class _Stemmer(Protocol):
     def stemWord(self, word: str) -> str: ...  # noqa: N802 - the library's name
 
 
-_snowball: Final = cast("_Stemmer", snowballstemmer.stemmer("english"))  # pyright: ignore[reportUnknownMemberType]
+# Its own memory of words is off: `_stem` has one.
+_snowball: Final = cast("_Stemmer", Stemmer.Stemmer("english", 0))  # pyright: ignore[reportUnknownMemberType]
 _snowball_lock: Final = Lock()  # the stemmer keeps the word it works on in itself
 
 

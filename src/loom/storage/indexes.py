@@ -5,7 +5,7 @@ not the store. An index knows item ids alone: whether an item is live and
 visible is the caller's to check when it fetches the rows.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
@@ -79,6 +79,10 @@ class Scored(NamedTuple):
     score: float
 
 
+Later = Callable[[], Sequence[Scored]]
+"""What a search that was begun will have found; it waits for it."""
+
+
 class TextIndex(Protocol):
     """BM25 over tokens."""
 
@@ -146,6 +150,13 @@ class VectorIndex(Protocol):
         self, shelf: Shelf, space: str, vector: Vector, k: int, allowed: Collection[int] | None = None
     ) -> Sequence[Scored]:
         """The `k` items nearest to `vector` by cosine, best first; among `allowed` only, where given."""
+        ...
+
+    def begin(self, shelf: Shelf, space: str, vector: Vector, k: int) -> Later:
+        """Begin `best` of a whole shelf beside what the transaction does next, where that is quicker.
+
+        Ask for it inside the transaction.
+        """
         ...
 
     def scores(self, shelf: Shelf, space: str, vector: Vector, item_ids: Collection[int]) -> Mapping[int, float]:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from loom.planes import candidates
-from loom.planes.candidates import Probe
 from loom.planes.code import resolve, symbols
 from loom.planes.code.grammar import PROTOTYPE
 from loom.planes.code.symbols import Held
@@ -97,14 +96,11 @@ def _legs(tx: Transaction, quest: Quest) -> tuple[dict[str, Sequence[Scored]], d
     pool = max(CANDIDATES_MIN, CANDIDATES_A_HIT * quest.top_k)
     query = tokens.query(quest.query)
 
-    def by_words(count: int, among: Collection[int] | None) -> Sequence[Scored]:
-        return tx.text.best(shelf, query, count, among)
-
-    def by_meaning(count: int, among: Collection[int] | None) -> Sequence[Scored]:
-        return () if vector is None else tx.vectors.best(shelf, quest.space, vector, count, among)
-
     proposals = candidates.proposed(
-        [Probe(best, pool, pool) for best in (by_words, by_meaning)],
+        [
+            candidates.by_words(tx, shelf, query, pool),
+            candidates.by_meaning(tx, shelf, quest.space, vector, pool),
+        ],
         lambda ids: _seen(tx, quest, ids),
         lambda: symbols.visible(tx, quest.namespace, quest.kinds, quest.languages, quest.under),
     )

@@ -228,22 +228,12 @@ def _find(tx: Transaction, quest: Quest, query: TextQuery, found: Found) -> None
 
 def _probes(tx: Transaction, quest: Quest, query: TextQuery) -> list[Probe]:
     """What is asked for words, for meaning, and for what went on beside what was said."""
-    namespace, vector = quest.where.namespaces[0], quest.vector
+    namespace = quest.where.namespaces[0]
     said, beside = indexing.said_shelf(namespace), indexing.aside_shelf(namespace)
-
-    def words(count: int, among: Collection[int] | None) -> Sequence[Scored]:
-        return tx.text.best(said, query, count, among)
-
-    def meaning(count: int, among: Collection[int] | None) -> Sequence[Scored]:
-        return () if vector is None else tx.vectors.best(said, quest.space, vector, count, among)
-
-    def asides(count: int, among: Collection[int] | None) -> Sequence[Scored]:
-        return tx.text.best(beside, query, count, among)
-
     return [
-        Probe(words, WORDS_POOL_FACTOR * quest.pool, quest.pool),
-        Probe(meaning, quest.pool, quest.pool),
-        Probe(asides, ASIDES_MAX, ASIDES_MAX, may_starve=False),
+        candidates.by_words(tx, said, query, WORDS_POOL_FACTOR * quest.pool, looked_at=quest.pool),
+        candidates.by_meaning(tx, said, quest.space, quest.vector, quest.pool),
+        candidates.by_words(tx, beside, query, ASIDES_MAX, may_starve=False),
     ]
 
 

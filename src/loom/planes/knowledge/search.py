@@ -9,7 +9,6 @@ from loom.ledger import conditions
 from loom.ledger.conditions import reach_params
 from loom.ledger.rules import Reader
 from loom.planes import candidates
-from loom.planes.candidates import Probe
 from loom.planes.knowledge import store
 from loom.planes.knowledge.indexing import shelf_of
 from loom.planes.knowledge.store import StoredChunk
@@ -158,16 +157,12 @@ def unfinished(tx: Transaction, namespaces: Sequence[str], reader: Reader) -> in
 
 def _found_in(tx: Transaction, quest: Quest, query: TextQuery) -> tuple[dict[int, int], Lists]:
     """One namespace's passages that may be shown, each with its document, and their scores."""
-    shelf, vector = shelf_of(quest.namespaces[0]), quest.vector
-
-    def by_words(count: int, among: Collection[int] | None) -> Sequence[Scored]:
-        return tx.text.best(shelf, query, count, among)
-
-    def by_meaning(count: int, among: Collection[int] | None) -> Sequence[Scored]:
-        return () if vector is None else tx.vectors.best(shelf, quest.space, vector, count, among)
-
+    shelf = shelf_of(quest.namespaces[0])
     found = candidates.proposed(
-        [Probe(best, quest.pool, quest.pool) for best in (by_words, by_meaning)],
+        [
+            candidates.by_words(tx, shelf, query, quest.pool),
+            candidates.by_meaning(tx, shelf, quest.space, quest.vector, quest.pool),
+        ],
         lambda ids: _seen(tx, quest, ids),
         lambda: visible(tx, quest),
         narrow=bool(quest.document_id),

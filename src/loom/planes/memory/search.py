@@ -174,19 +174,13 @@ def _lenders(lists: Lists, items: Collection[int]) -> set[int]:
 
 def _probes(tx: Transaction, quest: Quest, query: TextQuery) -> list[Probe]:
     """What is asked for words, for meaning and for phrases."""
-    shelf, vector = _shelf(quest), quest.vector
+    shelf = _shelf(quest)
     phrases = _phrases_of(quest.query, query) if quest.recipe.phrases_first else None
-
-    def words(count: int, among: Collection[int] | None) -> Sequence[Scored]:
-        return tx.text.best(shelf, query, count, among)
-
-    def meaning(count: int, among: Collection[int] | None) -> Sequence[Scored]:
-        return () if vector is None else tx.vectors.best(shelf, quest.space, vector, count, among)
-
-    def phrased(count: int, among: Collection[int] | None) -> Sequence[Scored]:
-        return () if phrases is None else tx.text.best(shelf, phrases, count, among)
-
-    return [Probe(best, quest.pool, quest.pool) for best in (words, meaning, phrased)]
+    return [
+        candidates.by_words(tx, shelf, query, quest.pool),
+        candidates.by_meaning(tx, shelf, quest.space, quest.vector, quest.pool),
+        candidates.by_words(tx, shelf, phrases, quest.pool),
+    ]
 
 
 def _completed(tx: Transaction, quest: Quest, query: TextQuery, lists: Lists, items: Collection[int]) -> Lists:

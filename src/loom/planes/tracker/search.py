@@ -7,7 +7,6 @@ from math import log1p
 from typing import Final
 
 from loom.planes import candidates
-from loom.planes.candidates import Probe
 from loom.planes.tracker import likeness, store
 from loom.planes.tracker.likeness import Facts, Rarity, Report, Scores
 from loom.planes.tracker.rules import FRAME, MENTION, PATH, Issue, names
@@ -187,19 +186,13 @@ def _sharing(tx: Transaction, quest: Quest, kind: str) -> list[int]:
 
 def _proposed(tx: Transaction, quest: Quest) -> tuple[Lists, set[int]]:
     """What the indexes propose, and of that and of what the names propose, what may be shown."""
-    its, vector = shelf(quest.where.namespace), quest.vector
+    its = shelf(quest.where.namespace)
     whole, title = tokens.query(f"{quest.title}\n{quest.body}"), tokens.query(quest.title)
-
-    def by_words(count: int, among: Collection[int] | None) -> Sequence[Scored]:
-        return tx.text.best(its, whole, count, among)
-
-    def by_title(count: int, among: Collection[int] | None) -> Sequence[Scored]:
-        return () if title == whole else tx.text.best(its, title, count, among)
-
-    def by_meaning(count: int, among: Collection[int] | None) -> Sequence[Scored]:
-        return () if vector is None else tx.vectors.best(its, quest.space, vector, count, among)
-
-    probes = [Probe(by_words, SCORED, POOL), Probe(by_title, SCORED, POOL), Probe(by_meaning, POOL, POOL)]
+    probes = [
+        candidates.by_words(tx, its, whole, SCORED, looked_at=POOL),
+        candidates.by_words(tx, its, None if title == whole else title, SCORED, looked_at=POOL),
+        candidates.by_meaning(tx, its, quest.space, quest.vector, POOL),
+    ]
     found = candidates.proposed(
         probes, lambda ids: store.seen(tx, quest.where, sorted(ids)), lambda: store.visible(tx, quest.where)
     )

@@ -70,12 +70,13 @@ class Pool:
             connection = self._taken()
             try:
                 begin(connection)
-            except BaseException as error:
+            except psycopg.OperationalError as error:
                 self.give_back(connection)
-                if not isinstance(error, psycopg.OperationalError):
-                    raise
                 if lost == self._lost_max or not _tells_of_loss(error):
                     raise store_error(error) from error
+            except BaseException:
+                self.give_back(connection)
+                raise
             else:
                 return connection
             lost += 1

@@ -9,11 +9,12 @@ items that pass the filter are found, and a narrow filter is searched exactly.
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from loom.storage.indexes import Scored, Shelf, Vector, stacked
+from loom.storage.indexes import Later, Scored, Shelf, Vector, stacked
 from loom.storage.postgres import dialect, lexemes
 from loom.storage.postgres.connection import Session
 
@@ -191,6 +192,10 @@ class PostgresVectorIndex:
         params = {**self._on(shelf, space), "vector": _told(vector), "k": k, "items": items or []}
         sql = _EXACT + ("" if items is None else _AMONG) + _EXACT_END
         return [Scored(item_id, score) for item_id, score in self._session.cells(sql, params, prepare=False)]
+
+    def begin(self, shelf: Shelf, space: str, vector: Vector, k: int) -> Later:
+        """`best` of a whole shelf when it is asked for: one connection does one thing at a time."""
+        return partial(self.best, shelf, space, vector, k)
 
     def scores(self, shelf: Shelf, space: str, vector: Vector, item_ids: Collection[int]) -> Mapping[int, float]:
         """The cosine of each named item that has a vector in `space`."""

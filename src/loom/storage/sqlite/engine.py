@@ -182,6 +182,7 @@ class SqliteDatabase:
             if slot.file is not None:
                 slot.file.close()
         self._empty.close()
+        self._vectors.close()
 
     @contextmanager
     def _begun(self, org: str, *, write: bool) -> Generator[SqliteTransaction, None, None]:

@@ -223,6 +223,7 @@ class EmptyStore:
     def close(self) -> None:
         """Close the connections."""
         self._readers.close()
+        self._vectors.close()
 
     def _opened(self) -> apsw.Connection:
         connection = connect(None, self._settings, write=False, busy_timeout_s=self._settings.busy_timeout_s)

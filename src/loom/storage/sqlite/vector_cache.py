@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loom.storage.indexes import Matrix, Scored, Vector
+from loom.storage.sqlite.beside import Beside
 
 Ids = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -163,6 +164,8 @@ class VectorCache:
 
     def __init__(self, bytes_max: int) -> None:
         self.bytes_max = bytes_max
+        self.beside = Beside()
+        """Threads that multiply the matrices while their transactions go on."""
         self._mutex = threading.Lock()
         self._matrices: OrderedDict[tuple[int, int, int], VectorMatrix] = OrderedDict()
 
@@ -196,6 +199,10 @@ class VectorCache:
         with self._mutex:
             for key in [key for key in self._matrices if key[0] == file_id]:
                 del self._matrices[key]
+
+    def close(self) -> None:
+        """Let the threads go."""
+        self.beside.close()
 
     def bytes_used(self) -> int:
         """About how much memory all matrices take."""
