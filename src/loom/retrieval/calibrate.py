@@ -2,7 +2,8 @@
 
 A logistic of what is known of the hit, of how far it is ahead of the others, and of how many
 others there are: in a store of three records the nearest is probably meant, among thousands some
-record is always near. Without a vector the words' part is left, with weights of its own.
+record is always near. Without a vector the words' part is left, with weights of its own, and the hit is compared with
+the others as if none had a vector.
 
 The weights stand in `calibration.toml`, which `benchmarks/calibrate.py` makes: it says from which data, and prints
 how well the probabilities hold on data that were left out. A hit is flagged under the
