@@ -46,41 +46,45 @@ class Reading:
 
     Attributes:
         scores: its own scores, by item id; any number, the higher the better.
-        in_part: whether of any of them, read or not, only a part was to be read.
+        given: how many texts it was given; the last of them may not have been read in time.
+        in_part: whether it was given a part only of any of them.
     """
 
     scores: Mapping[int, float]
+    given: int = 0
     in_part: bool = False
 
 
 NOTHING_READ: Final = Reading(MappingProxyType({}))
 
 
-def joined(order: Sequence[Fused], scores: Mapping[int, float], weight: float) -> list[Fused]:
-    """The ranking with scores of texts that were read in part; best first, equal scores by item id.
+def joined(order: Sequence[Fused], said: Reading, weight: float) -> list[Fused]:
+    """The ranking with what is said of texts that were given in part; best first, equal scores by item id.
 
     In the new leg, `READING`, a text that was read stands between the lowest score of those that were and 1, by how
-    likely it answers. Any other stands where the other legs put it, and so keeps its score.
+    likely it answers. Any other stands where the other legs put it, and so keeps its score. What was read gains on it,
+    so the fewer were read, the less the leg weighs.
 
     Args:
         order: candidates by the other legs, as `fuse` returns them.
-        scores: what was read of some of them.
-        weight: the share of the new leg in the score, 0..1.
+        said: what was read of some of them, and perhaps of others.
+        weight: the share of the new leg in the score when all were read, 0..1.
     """
-    if not order:
-        return []
-    read = {item_id: score for item_id, score in scores.items() if isfinite(score)}
-    low = min((one.score for one in order if one.item_id in read), default=0.0)
-    said = {one.item_id: one.score for one in order}
-    said |= {item_id: low + (1.0 - low) * _likelihood(score) for item_id, score in read.items()}
+    places = {one.item_id: one.score for one in order}
+    read = {item_id: score for item_id, score in said.scores.items() if item_id in places and isfinite(score)}
+    if not read:
+        return list(order)
+    weight *= min(1.0, len(read) / max(1, said.given))
+    low = min(places[item_id] for item_id in read)
+    places |= {item_id: low + (1.0 - low) * _likelihood(score) for item_id, score in read.items()}
     legs = order[0].legs
     legs = replace(
         legs,
         raw={**legs.raw, READING: read},
-        normalised={**legs.normalised, READING: said},
+        normalised={**legs.normalised, READING: places},
         shares={**{name: share * (1.0 - weight) for name, share in legs.shares.items()}, READING: weight},
     )
-    changed = [Fused(one.item_id, (1.0 - weight) * one.score + weight * said[one.item_id], legs) for one in order]
+    changed = [Fused(one.item_id, (1.0 - weight) * one.score + weight * places[one.item_id], legs) for one in order]
     return sorted(changed, key=lambda one: (-one.score, one.item_id))
 
 

@@ -79,4 +79,4 @@ def _read(reranker: Reranker, what: _ToRead, timeout_s: float) -> Reading:
     if not what.windows or timeout_s < TIMEOUT_S_MIN:
         return NOTHING_READ
     scores = reranker.scores(what.question, list(what.windows.values()), timeout_s)
-    return Reading(dict(zip(what.windows, scores, strict=False)), what.in_part)
+    return Reading(dict(zip(what.windows, scores, strict=False)), len(what.windows), what.in_part)

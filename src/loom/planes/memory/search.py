@@ -120,13 +120,13 @@ def ranked(tx: Transaction, quest: Quest) -> Ranking:
         legs[MEANING] = meaning
     if intervals:
         legs[TIME] = dates.time_scores(intervals, [(item_id, (one.at,)) for item_id, one in items.items()])
-    read = {item_id: score for item_id, score in quest.read_again.scores.items() if item_id in items}
-    if read and not quest.read_again.in_part:
-        legs[READING] = [Scored(item_id, score) for item_id, score in read.items()]
+    said = quest.read_again
+    if said.scores and not said.in_part:
+        legs[READING] = [Scored(item_id, score) for item_id, score in said.scores.items() if item_id in items]
     floors = {WORDS: 0.0, MEANING: quest.random_cosine, TIME: 0.0}
     order = [one for one in fuse(legs, quest.recipe.weights, floors) if one.item_id in items]
-    if read and quest.read_again.in_part:
-        order = reading.joined(order, read, quest.recipe.weights[READING])
+    if said.in_part:
+        order = reading.joined(order, said, quest.recipe.weights[READING])
     if beside:
         order = lent(order, beside)
     if quest.recipe.neighbours and not asks_what_was_answered(quest.query):
