@@ -56,6 +56,9 @@ class NoVectors:
     def drop_others(self, keep: Collection[str], most: int) -> int:
         return 0
 
+    def begin(self, shelf: Shelf, space: str, vector: Vector, k: int) -> Callable[[], Sequence[Scored]]:
+        return list[Scored]
+
     def best(
         self, shelf: Shelf, space: str, vector: Vector, k: int, allowed: Collection[int] | None = None
     ) -> Sequence[Scored]:
@@ -104,6 +107,7 @@ class MemoryTransaction:
         return self.rows(sql, **params)
 
     def lock(self, *key: str) -> None: ...
+    def lock_own(self, *key: str) -> None: ...
     def share(self, *key: str) -> None: ...
     def stamp_soon(self) -> None: ...
 
