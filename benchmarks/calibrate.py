@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from loom.models.onnx import OnnxEmbedder
 from loom.models.sources import installed
 from loom.retrieval import calibrate
-from loom.retrieval.calibrate import CANDIDATES_MAX, FEW, Evidence
+from loom.retrieval.calibrate import CANDIDATES_MAX, FEW, Evidence, Logistic, probability_of
 from rankings import ALL, Parts, order_of
 from reliability import ADVERSARIAL, ANSWERED, DELETED, FOREIGN, Table, best_of_each, report
 from stores import DOCUMENTS, TALKS, Asked, Floats, Store, stores, words_scores
@@ -57,10 +57,9 @@ STEPS = 12
 SEED = 7
 FACTS = (
     "nearness", "nearness_coverage", "nearness_many", "nearness_few", "coverage", "coverage_many", "coverage_few",
-    "lead", "lead_many", "words", "words_many", "words_lead", "ahead", "ahead_many", "ahead_of_fifth",
-    "ahead_of_fifth_many", "many", "few",
+    "lead", "lead_many", "ahead_many", "ahead_of_fifth_many", "many", "few",
 )  # fmt: skip
-WITHOUT_MEANING = tuple(name for name in FACTS if not name.startswith(("nearness", "lead", "ahead")))
+WITHOUT_MEANING = tuple(name for name in FACTS if not name.startswith(("nearness", "lead")))
 
 
 @dataclass(frozen=True)
@@ -83,8 +82,7 @@ def facts_of(one: Evidence) -> list[float]:
     near, covered, many, few = one.nearness or 0.0, one.coverage, log(count), 1.0 / count
     return [
         near, near * covered, near * many, near * few, covered, covered * many, covered * few,
-        one.lead, one.lead * many, one.words, one.words * many, one.words_lead, one.ahead, one.ahead * many,
-        one.ahead_of_fifth, one.ahead_of_fifth * many, many, few,
+        one.lead, one.lead * many, one.ahead * many, one.ahead_of_fifth * many, many, few,
     ]  # fmt: skip
 
 
@@ -247,6 +245,20 @@ def weights_of(table: Table, names: Sequence[str]) -> tuple[dict[str, float], Fl
     return {"bias": float(found[0])} | values, facts
 
 
+def check(hits: Sequence[Hit], values: Mapping[str, float]) -> None:
+    """See that the product's probabilities are those of the weights, so that what is printed is what it says.
+
+    Raises:
+        SystemExit: they are not.
+    """
+    logistic = Logistic.model_validate(values)
+    found = np.array([values[name] for name in ("bias", *FACTS)])
+    by_weights = predicted(found, np.array([facts_of(hit.evidence) for hit in hits]))
+    said = np.array([probability_of(hit.evidence, logistic) for hit in hits])
+    if not np.allclose(by_weights, said):
+        raise SystemExit("what the product makes of the weights is not what was fitted")
+
+
 def question_cosine(found: Sequence[Store]) -> float:
     """The median cosine of questions and records of other kinds of data, each two kinds counted alike."""
     rng = np.random.default_rng(SEED)
@@ -282,13 +294,15 @@ def main() -> None:
         ("with_meaning", FACTS, ALL),
         ("words_only", WITHOUT_MEANING, Parts(meaning=False)),
     ):
-        table = table_of(list(gathered(found, parts)))
+        hits = list(gathered(found, parts))
+        table = table_of(hits)
         weights, facts = weights_of(table, used)
         of_others = held_out(table, facts, table.kinds)
         limits = thresholds(table, of_others)
         report(f"{name}, by part", table, held_out(table, facts, table.parts), limits)
         report(f"{name}, by kind", table, of_others, limits)
         tables[name] = weights | limits
+        check(hits, tables[name])
         print("\n".join(f"{key} = {value:.5f}" for key, value in tables[name].items()))
     if given.write:
         written(given.write, tables, hashes(given.data))

@@ -54,12 +54,11 @@ def report(name: str, table: Table, probability: Floats, limits: Mapping[str, fl
     first = table.places == 0
     known = table.weights > 0
     print(f"\n{name}: {int(known.sum())} hits, {int(table.right.sum())} right")
-    print(f"{'said':>10}{'hits':>9}{'right':>8}")
+    print(f"{'said':>10}{'hits':>9}{'right':>8}{'first':>9}{'right':>8}")
     for low in range(10):
-        inside = known & (np.minimum((probability * 10).astype(int), 9) == low)
-        if inside.any():
-            share = np.average(table.right[inside], weights=table.weights[inside])
-            print(f"{low / 10:>6.1f}-{(low + 1) / 10:.1f}{int(inside.sum()):>9}{share:>8.3f}")
+        inside = np.minimum((probability * 10).astype(int), 9) == low
+        columns = "".join(share_right(table, inside & among) for among in (known, known & first))
+        print(f"{low / 10:>6.1f}-{(low + 1) / 10:.1f}{columns}")
     print(
         f"calibration error {error(probability, table.right, table.weights):.4f}, of first hits "
         f"{error(probability[first], table.right[first], table.weights[first]):.4f}"
@@ -69,6 +68,13 @@ def report(name: str, table: Table, probability: Floats, limits: Mapping[str, fl
     for kind in np.unique(table.kinds):
         for size in np.unique(table.sizes):
             print(row(table, probability, best, (str(kind), int(size)), limits))
+
+
+def share_right(table: Table, inside: NDArray[np.bool_]) -> str:
+    """Two columns: how many hits, and the share of them, by weight, that is right."""
+    if not inside.any():
+        return f"{0:>9}{'':>8}"
+    return f"{int(inside.sum()):>9}{np.average(table.right[inside], weights=table.weights[inside]):>8.3f}"
 
 
 def row(

@@ -165,7 +165,12 @@ def test_items_inside_an_interval_come_first_and_far_ones_not_at_all() -> None:
 
 
 def judged(question: str, *texts: tuple[str, float | None]) -> list[Calibrated]:
-    """What each text is worth, of a store of these texts with these cosines."""
+    """What each text is worth, of a store of these texts with these cosines; best first."""
+    return [worth for _, worth in judged_texts(question, *texts)]
+
+
+def judged_texts(question: str, *texts: tuple[str, float | None]) -> list[tuple[str, Calibrated]]:
+    """The texts and what each is worth."""
     asked = query(question)
     stems = [frozenset(document(text).stems) for text, _ in texts]
     words = [Scored(place, coverage(asked, held)) for place, held in enumerate(stems) if coverage(asked, held)]
@@ -173,7 +178,7 @@ def judged(question: str, *texts: tuple[str, float | None]) -> list[Calibrated]:
     legs = {WORDS: words, MEANING: meaning} if meaning else {WORDS: words}
     order = fuse(legs, HALVES, {WORDS: 0.0, MEANING: 0.69})
     among = standing(order)
-    return [calibrated(evidence(asked, stems[one.item_id], one, among, 0.4)) for one in order]
+    return [(texts[one.item_id][0], calibrated(evidence(asked, stems[one.item_id], one, among, 0.4))) for one in order]
 
 
 def test_a_hit_that_says_what_was_asked_is_never_flagged() -> None:
@@ -212,6 +217,15 @@ def test_how_far_a_hit_is_ahead_is_the_same_whatever_else_was_asked() -> None:
     assert found[0][0].ahead > 0.0 > found[0][1].ahead
 
 
+@given(st.floats(0.3, 1.0), st.floats(0.3, 1.0))
+def test_a_hit_without_a_vector_is_judged_as_if_none_had_one(one: float, other: float) -> None:
+    texts = ["Ana likes green tea with honey", "Ben drinks green tea", "Tea came on Friday"]
+    question = "who likes green tea?"
+    alone = dict(judged_texts(question, *[(text, None) for text in texts]))
+    among = dict(judged_texts(question, *zip(texts, (None, one, other), strict=True)))
+    assert among[texts[0]].probability == pytest.approx(alone[texts[0]].probability)
+
+
 def test_a_hit_far_behind_in_a_small_store_is_flagged() -> None:
     near, *others = judged(
         "favourite colour",
@@ -225,12 +239,13 @@ def test_a_hit_far_behind_in_a_small_store_is_flagged() -> None:
 @given(st.one_of(st.none(), st.floats(-3, 1)), st.floats(0, 1), st.floats(0, 0.5), st.floats(0, 0.5))
 def test_more_evidence_is_never_less_probable(near: float | None, covered: float, more: float, nearer: float) -> None:
     for count in (1, 3, 40, 100_000):
-        low = Evidence(near, covered, lead=0.1, words=0.5, words_lead=-0.1, candidates=count)
+        low = Evidence(near, covered, lead=0.1, ahead=-0.1, ahead_of_fifth=0.2, candidates=count)
         least = calibrated(low).probability
         assert 0.0 < least < 1.0
         if near is not None:  # a nearer hit is further ahead of the others by as much
             assert calibrated(replace(low, nearness=near + nearer, lead=0.1 + nearer)).probability >= least - 1e-12
-        assert calibrated(replace(low, words=0.5 + more, words_lead=more - 0.1)).probability >= least - 1e-12
+        further = replace(low, ahead=more - 0.1, ahead_of_fifth=0.2 + more)
+        assert calibrated(further).probability >= least - 1e-12
         if near is None:
             assert calibrated(replace(low, coverage=min(1.0, covered + more))).probability >= least - 1e-12
 

@@ -1,13 +1,13 @@
 """How search.query asks a plane: one question in, one section out."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import inf
-from types import MappingProxyType
 
 from loom.canonical import Json
 from loom.ledger.rules import Reader
 from loom.ops.spec import Context, Prepare, Request
+from loom.retrieval.reading import NOTHING_READ, Reading
 from loom.storage.indexes import Vector
 from loom.storage.interface import Transaction
 
@@ -79,7 +79,7 @@ class Question:
     org: str = ""
     scope: CodeScope | None = None
     until_s: float = inf
-    read_again: Mapping[int, float] = field(default_factory=lambda: MappingProxyType({}))
+    read_again: Reading = NOTHING_READ
 
 
 @dataclass(frozen=True, slots=True)

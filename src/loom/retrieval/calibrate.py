@@ -2,7 +2,8 @@
 
 A logistic of what is known of the hit, of how far it is ahead of the others, and of how many
 others there are: in a store of three records the nearest is probably meant, among thousands some
-record is always near. Without a vector the words' part is left, with weights of its own.
+record is always near. Without a vector the words' part is left, with weights of its own, and the hit is compared with
+the others as if none had a vector.
 
 The weights stand in `calibration.toml`, which `benchmarks/calibrate.py` makes: it says from which data, and prints
 how well the probabilities hold on data that were left out. A hit is flagged under the
@@ -21,7 +22,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-from loom.retrieval.fuse import MEANING, READING, TIME, WORDS, Fused
+from loom.retrieval.fuse import MEANING, READING, TIME, Fused
 from loom.storage.indexes import TextQuery
 
 NOTHING_FOUND: Final = "nothing was found"
@@ -35,6 +36,8 @@ the one for flags the faster, for among ten already many a right hit is not the 
 
 FIFTH: Final = 5
 
+_FURTHER: Final = (READING, TIME)
+_BUT_WORDS: Final = (READING, TIME, MEANING)
 _LOGIT_MAX: Final = 30.0
 
 
@@ -57,12 +60,7 @@ class Logistic(BaseModel):
     coverage_few: float
     lead: float
     lead_many: float
-    words: float
-    words_many: float
-    words_lead: float
-    ahead: float
     ahead_many: float
-    ahead_of_fifth: float
     ahead_of_fifth_many: float
     many: float
     few: float
@@ -99,8 +97,6 @@ class Evidence:
         nearness: `nearness()` of its cosine; None when it has no vector or the leg did not run.
         coverage: the share of the question's stems that it holds, 0..1.
         lead: how much nearer it is than the nearest of the others; negative when another is nearer.
-        words: its words score as a part of the best one's, 0..1.
-        words_lead: how far that is ahead of the best of the others; negative when another is ahead.
         ahead: how far its rank score is ahead of the best of the others, see `_ranked_by`; negative when another's is.
         ahead_of_fifth: the same of the fifth best score, or of the last of fewer.
         candidates: how many were ranked, at least 1.
@@ -109,8 +105,6 @@ class Evidence:
     nearness: float | None
     coverage: float
     lead: float = 0.0
-    words: float = 0.0
-    words_lead: float = 0.0
     ahead: float = 0.0
     ahead_of_fifth: float = 0.0
     candidates: int = 1
@@ -121,15 +115,15 @@ class Standing:
     """What a ranking says of every hit in it.
 
     Attributes:
-        words: the leg's best two raw scores.
-        meaning: the same of this leg.
+        meaning: the leg's best two raw scores.
         scores: the best five rank scores, see `_ranked_by`.
+        scores_by_words: the same without meaning, which is what a hit without a vector is compared by.
         candidates: how many were ranked.
     """
 
-    words: tuple[float, float | None]
     meaning: tuple[float, float | None]
     scores: tuple[float, ...]
+    scores_by_words: tuple[float, ...]
     candidates: int
 
 
@@ -178,7 +172,10 @@ def coverage(query: TextQuery, stems: Collection[str]) -> float:
 def standing(order: Sequence[Fused]) -> Standing:
     """What the whole ranking says, from its legs' raw scores."""
     best = tuple(nlargest(FIFTH, map(_ranked_by, order)))
-    return Standing(_best_two(order, WORDS), _best_two(order, MEANING), best, max(1, len(order)))
+    by_words = best
+    if any(hit.raw(MEANING) is None for hit in order):
+        by_words = tuple(nlargest(FIFTH, (_ranked_by(hit, _BUT_WORDS) for hit in order)))
+    return Standing(_best_two(order, MEANING), best, by_words, max(1, len(order)))
 
 
 def evidence(query: TextQuery, stems: Collection[str], hit: Fused, among: Standing, question_cosine: float) -> Evidence:
@@ -191,59 +188,59 @@ def evidence(query: TextQuery, stems: Collection[str], hit: Fused, among: Standi
         among: what the ranking says.
         question_cosine: what a question and a text that has nothing to do with it have in this space.
     """
-    cosine, score = hit.raw(MEANING), hit.raw(WORDS) or 0.0
-    top = among.words[0]
+    cosine = hit.raw(MEANING)
     near = None if cosine is None else nearness(cosine, question_cosine)
     lead = 0.0
     if near is not None and cosine is not None:
         other = _best_other(cosine, among.meaning)
         lead = near if other is None else (cosine - other) / (1.0 - question_cosine)
-    best_other = _best_other(score, among.words) or 0.0
-    ranked_by, scores = _ranked_by(hit), among.scores
+    if near is None:
+        ranked_by, scores = _ranked_by(hit, _BUT_WORDS), among.scores_by_words
+    else:
+        ranked_by, scores = _ranked_by(hit), among.scores
     first, second = (scores[0], scores[1]) if len(scores) > 1 else (0.0, 0.0)
     return Evidence(
         nearness=near,
         coverage=coverage(query, stems),
         lead=lead,
-        words=score / top if top > 0.0 else 0.0,
-        words_lead=(score - best_other) / top if top > 0.0 else 0.0,
         ahead=ranked_by - (second if ranked_by >= first else first),
         ahead_of_fifth=ranked_by - (scores[-1] if len(scores) > 1 else 0.0),
         candidates=among.candidates,
     )
 
 
-def calibrated(facts: Evidence) -> Calibrated:
-    """The probability that a hit with these facts answers."""
-    table = WORDS_ONLY if facts.nearness is None else WITH_MEANING
+def probability_of(facts: Evidence, table: Logistic) -> float:
+    """The probability that a hit with these facts answers, by these weights."""
     count = max(1, min(CANDIDATES_MAX, facts.candidates))
     many, few, covered = log(count), 1.0 / count, facts.coverage
     by_nearness = (
         table.nearness + table.nearness_coverage * covered + table.nearness_many * many + table.nearness_few * few
     )
     by_coverage = table.coverage + table.coverage_many * many + table.coverage_few * few
-    # A better score raises `words` and `words_lead` alike, and never counts against a hit.
-    by_words = max(-table.words_lead, table.words + table.words_many * many)
     logit = (
         table.bias
         + by_nearness * (facts.nearness or 0.0)
         + by_coverage * covered
         + (table.lead + table.lead_many * many) * facts.lead
-        + by_words * facts.words
-        + table.words_lead * facts.words_lead
-        + (table.ahead + table.ahead_many * many) * facts.ahead
-        + (table.ahead_of_fifth + table.ahead_of_fifth_many * many) * facts.ahead_of_fifth
+        + table.ahead_many * many * facts.ahead
+        + table.ahead_of_fifth_many * many * facts.ahead_of_fifth
         + table.many * many
         + table.few * few
     )
-    probability = 1.0 / (1.0 + exp(-max(-_LOGIT_MAX, min(_LOGIT_MAX, logit))))
-    share = min(1.0, FEW / count)
+    return 1.0 / (1.0 + exp(-max(-_LOGIT_MAX, min(_LOGIT_MAX, logit))))
+
+
+def calibrated(facts: Evidence) -> Calibrated:
+    """The probability that a hit with these facts answers, and what is thought of it."""
+    table = WORDS_ONLY if facts.nearness is None else WITH_MEANING
+    probability = probability_of(facts, table)
+    share = min(1.0, FEW / max(1, facts.candidates))
     flagged_under = table.flagged_under + (table.abstain_under_few - table.flagged_under) * share**4
     abstain_under = table.abstain_under + (table.abstain_under_few - table.abstain_under) * share
     return Calibrated(
         probability,
         # What holds every word of the question is shown, however much nearer another hit is.
-        below_threshold=probability < flagged_under and covered < 1.0,
+        below_threshold=probability < flagged_under and facts.coverage < 1.0,
         doubtful=probability < abstain_under,
     )
 
@@ -258,13 +255,13 @@ def confidence(hits: Sequence[Calibrated]) -> Confidence:
     return Confidence(best, abstain=False, reason="")
 
 
-def _ranked_by(hit: Fused) -> float:
+def _ranked_by(hit: Fused, left_out: Collection[str] = _FURTHER) -> float:
     """The part of the rank score that words, meaning and neighbours have, as if nothing else was asked.
 
     So it says the same whatever the recipe. What lowers a hit as a whole counts here, too.
     """
     legs = hit.legs
-    others = {name: legs.shares[name] for name in (READING, TIME) if name in legs.shares}
+    others = {name: legs.shares[name] for name in left_out if name in legs.shares}
     left = 1.0 - sum(others.values())
     if not others or left <= 0.0:
         return hit.score

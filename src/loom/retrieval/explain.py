@@ -21,8 +21,6 @@ def explained(hit: Fused, evidence: Evidence, probability: float) -> Mapping[str
     numbers["query_coverage"] = evidence.coverage
     numbers["nearness"] = evidence.nearness
     numbers["nearness_lead"] = evidence.lead
-    numbers["words_of_best"] = evidence.words
-    numbers["words_lead"] = evidence.words_lead
     numbers["score_ahead"] = evidence.ahead
     numbers["score_ahead_of_fifth"] = evidence.ahead_of_fifth
     numbers["candidates"] = float(evidence.candidates)

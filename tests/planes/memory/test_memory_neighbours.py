@@ -208,13 +208,26 @@ def test_where_ranking_took_all_the_time_nothing_is_read(core: Core, monkeypatch
     assert reader.asked == []
 
 
-@pytest.mark.parametrize(("long", "read"), [(2, True), (12, False)])
-def test_texts_longer_than_its_window_are_not_judged_by_a_part(core: Core, long: int, read: bool) -> None:
-    more = " It sang." * 100
-    write(core, [f"The walrus of house {number} sings{more * (number < long)}" for number in range(12)], prefix="h")
-    reader = Reader("house 7")
-    hits(with_reader(core, reader), "which walrus sings in the house?", recipe="quality")
-    assert bool(reader.asked) is read
+LONG = [f"The walrus of house {number} sings.{' It rained.' * 100}" for number in range(12)]
+
+
+def test_of_a_long_text_a_part_is_read(core: Core) -> None:
+    write(core, LONG, prefix="h")
+    found = hits(with_reader(core, Reader("house 7")), "which walrus sings in the house?", recipe="quality")
+    assert found[0]["memory_key"] == "h7"
+    told = found[0]["score_components"]
+    assert told["reading_raw"] == 10.0
+    assert sum(part for name, part in told.items() if name.endswith("_share")) == pytest.approx(
+        found[0]["rank_score"], abs=1e-5
+    )
+
+
+def test_where_no_part_that_was_read_answers_the_order_stays(core: Core) -> None:
+    write(core, [*LONG, *["The walrus sings."] * 2], prefix="h")
+    plain = keys(hits(core, "which walrus sings in the house?"))
+    reader = Reader("no such word")
+    assert keys(hits(with_reader(core, reader), "which walrus sings in the house?", recipe="quality")) == plain
+    assert reader.asked
 
 
 @pytest.mark.parametrize("most", [0, 3])

@@ -1,7 +1,6 @@
 """memory.search and memory.next_page, and how search.query asks this plane."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Annotated, cast
 
 from pydantic import Field
@@ -24,6 +23,7 @@ from loom.planes.memory.ops_list import Agents
 from loom.planes.memory.search import Quest
 from loom.planes.memory.select import Filter
 from loom.retrieval.budget import Bodies
+from loom.retrieval.reading import NOTHING_READ, Reading
 from loom.retrieval.recipes import RECIPES, RecipeName
 from loom.storage.interface import Transaction
 
@@ -75,7 +75,7 @@ class Ready:
 
     page: Page
     meaning: Meaning
-    read_again: Mapping[int, float] = field(default_factory=lambda: rereading.NOTHING)
+    read_again: Reading = NOTHING_READ
 
 
 def embedded(prepare: Prepare, page: Page) -> Ready:

@@ -6,8 +6,8 @@ does when the model is missing or not loaded yet. What it has not read in time k
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from math import inf
-from types import MappingProxyType
 from typing import Final
 
 from loom.models.reranker import Reranker
@@ -15,6 +15,7 @@ from loom.ops.spec import Prepare
 from loom.planes.memory import answers, search, select
 from loom.planes.memory.search import Quest
 from loom.retrieval import reading, tokens
+from loom.retrieval.reading import NOTHING_READ, Reading
 from loom.storage.interface import Raced, Transaction
 
 TIMEOUT_S: Final = 0.16
@@ -29,17 +30,18 @@ TIME_SHARE: Final = 0.4
 
 TIMEOUT_S_MIN: Final = 0.02
 
-LONG_SHARE: Final = 1 / 3
-"""Where so many of the best are longer than what it reads at once, the first ranking stands: it was trained on short
-passages, and judged on BEAM's long answers by a part of each it took hit@5 from 69 to 64 in four chats."""
 
-NOTHING: Final[Mapping[int, float]] = MappingProxyType({})
+@dataclass(frozen=True, slots=True)
+class _ToRead:
+    """The question, what is to be read of each candidate, the best first, and whether that is a part of any."""
+
+    question: str
+    windows: Mapping[int, str]
+    in_part: bool
 
 
-def read_again(
-    prepare: Prepare, org: str, quest_in: Callable[[Transaction], Quest], until_s: float = inf
-) -> Mapping[int, float]:
-    """How well each of the best candidates answers, by item id; empty when the recipe asks for nothing of this kind.
+def read_again(prepare: Prepare, org: str, quest_in: Callable[[Transaction], Quest], until_s: float = inf) -> Reading:
+    """How well each of the best candidates answers; nothing when the recipe does not ask.
 
     Args:
         prepare: whose reranker and transactions are used.
@@ -49,34 +51,32 @@ def read_again(
     """
     reranker = prepare.reranker
     if reranker is None:
-        return NOTHING
+        return NOTHING_READ
     start_s = time.monotonic()
     try:
-        question, texts = _texts(prepare, org, quest_in)
+        what = _to_read(prepare, org, quest_in)
     except Raced:
-        question, texts = _texts(prepare, org, quest_in)
+        what = _to_read(prepare, org, quest_in)
     now_s = time.monotonic()
     timeout_s = min(TIMEOUT_S, WHOLE_S - 2 * (now_s - start_s), TIME_SHARE * (until_s - now_s))
-    return _scored(reranker, question, texts, timeout_s)
+    return _read(reranker, what, timeout_s)
 
 
-def _texts(prepare: Prepare, org: str, quest_in: Callable[[Transaction], Quest]) -> tuple[str, Mapping[int, str]]:
-    """The question, and what is to be read of each candidate, the best first."""
+def _to_read(prepare: Prepare, org: str, quest_in: Callable[[Transaction], Quest]) -> _ToRead:
     with prepare.read(org) as tx:
         quest = quest_in(tx)
         if not quest.recipe.read_again_max or not reading.is_english(quest.query):
-            return quest.query, {}
+            return _ToRead(quest.query, {}, in_part=False)
         best = [one.item_id for one in search.ranked(tx, quest).order[: quest.recipe.read_again_max]]
         items = {item.item_id: item for item in select.by_ids(tx, quest.where, best)}
     texts = {item_id: answers.text_shown(items[item_id]) for item_id in best if item_id in items}
-    if sum(len(text) > reading.WINDOW_CHARACTERS for text in texts.values()) >= LONG_SHARE * len(texts):
-        return quest.query, {}
     query = tokens.query(quest.query)
-    return quest.query, {item_id: reading.window(text, query) for item_id, text in texts.items()}
+    windows = {item_id: reading.window(text, query) for item_id, text in texts.items()}
+    return _ToRead(quest.query, windows, in_part=windows != texts)
 
 
-def _scored(reranker: Reranker, question: str, texts: Mapping[int, str], timeout_s: float) -> Mapping[int, float]:
-    if not texts or timeout_s < TIMEOUT_S_MIN:
-        return NOTHING
-    scores = reranker.scores(question, list(texts.values()), timeout_s)
-    return dict(zip(texts, scores, strict=False))
+def _read(reranker: Reranker, what: _ToRead, timeout_s: float) -> Reading:
+    if not what.windows or timeout_s < TIMEOUT_S_MIN:
+        return NOTHING_READ
+    scores = reranker.scores(what.question, list(what.windows.values()), timeout_s)
+    return Reading(dict(zip(what.windows, scores, strict=False)), len(what.windows), what.in_part)

@@ -1,8 +1,7 @@
 """Ranks the memories that a reader may see. The indexes propose, the rows decide, the legs are joined."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from types import MappingProxyType
+from dataclasses import dataclass, replace
 from typing import Final
 
 from loom.ledger.indexing import MEMORY_SHELF
@@ -10,10 +9,11 @@ from loom.planes import candidates
 from loom.planes.candidates import Probe
 from loom.planes.memory import neighbours, select
 from loom.planes.memory.select import Filter, Seen
-from loom.retrieval import dates, tokens
+from loom.retrieval import dates, reading, tokens
 from loom.retrieval.dates import Interval
 from loom.retrieval.fuse import MEANING, READING, TIME, WORDS, Fused, fuse
 from loom.retrieval.lending import Beside, asks_what_was_answered, lent, lowered
+from loom.retrieval.reading import NOTHING_READ, Reading
 from loom.retrieval.recipes import Recipe
 from loom.retrieval.speakers import OTHERS_SHARE, ROLES, asked_about
 from loom.storage.indexes import Scored, Shelf, TextQuery, Vector
@@ -45,7 +45,7 @@ class Quest:
         question_cosine: the median cosine of a question and a text that has nothing to do with it.
         recipe: how to rank.
         pool: how many candidates each leg brings from each namespace; the same for every page of one search.
-        read_again: what a cross-encoder says of the best candidates, by item id; see `rereading`.
+        read_again: what a cross-encoder says of the best candidates; see `rereading`.
     """
 
     where: Filter
@@ -56,7 +56,7 @@ class Quest:
     question_cosine: float
     recipe: Recipe
     pool: int
-    read_again: Mapping[int, float] = field(default_factory=lambda: MappingProxyType({}))
+    read_again: Reading = NOTHING_READ
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +120,13 @@ def ranked(tx: Transaction, quest: Quest) -> Ranking:
         legs[MEANING] = meaning
     if intervals:
         legs[TIME] = dates.time_scores(intervals, [(item_id, (one.at,)) for item_id, one in items.items()])
-    if quest.read_again:
-        legs[READING] = [Scored(item_id, score) for item_id, score in quest.read_again.items() if item_id in items]
+    said = quest.read_again
+    if said.scores and not said.in_part:
+        legs[READING] = [Scored(item_id, score) for item_id, score in said.scores.items() if item_id in items]
     floors = {WORDS: 0.0, MEANING: quest.random_cosine, TIME: 0.0}
     order = [one for one in fuse(legs, quest.recipe.weights, floors) if one.item_id in items]
+    if said.in_part:
+        order = reading.joined(order, said, quest.recipe.weights[READING])
     if beside:
         order = lent(order, beside)
     if quest.recipe.neighbours and not asks_what_was_answered(quest.query):
