@@ -11,6 +11,7 @@ from typing import LiteralString, cast
 
 import psycopg
 from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
 
 from loom.storage.migrate import Migration
 from loom.storage.postgres.engine import PostgresDatabase
@@ -86,6 +87,11 @@ class TestServer:
             yield self.trial.url(name)
         finally:
             self.run("DROP DATABASE {} WITH (FORCE)", name)
+
+    def keep_deadlocks(self, url: str) -> None:
+        """Let the server end no deadlock of this database, so that it is seen for what it is: a wait without an end."""
+        name = str(conninfo_to_dict(url)["dbname"])
+        self.run("ALTER DATABASE {} SET deadlock_timeout = '120s'", name)
 
     def run(self, statement: str, *names: str) -> None:
         """Run a statement as the server's superuser; the names are put in quoted."""

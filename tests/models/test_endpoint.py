@@ -189,7 +189,8 @@ def test_an_endpoint_that_knows_no_dimensions_is_asked_without(endpoint: Scripte
     endpoint.say = say
     asking = model_at(endpoint.url, dimension=48)
     assert len(made(asking, "a")) == len(made(asking, "b")) == 1
-    assert ["dimensions" in got.body for got in endpoint.received] == [True, False, False]
+    # The text, the short one with and without, the text again; and from then on without.
+    assert ["dimensions" in got.body for got in endpoint.received] == [True, True, False, False, False]
     asking.close()
 
 

@@ -20,7 +20,7 @@ from turns_kit import (
     sending,
 )
 
-from loom.storage.interface import Raced, StoreError, Transaction
+from loom.storage.interface import Crowded, Raced, StoreError, Transaction
 from loom.storage.postgres.connection import LOST_AT_COMMIT
 from loom.storage.postgres.engine import PostgresDatabase
 from postgres_server import TestServer, cut_connections
@@ -55,6 +55,40 @@ def test_those_who_wait_share_a_commit_and_see_each_other_in_order(line: Line) -
     assert len(set(line.transactions.values())) == 1
     assert seen == [list(range(number)) for number in range(10)]
     assert ids(line.database) == list(range(10))
+
+
+def test_who_joins_others_waits_for_nobody(line: Line) -> None:
+    """What they hold may be what the holder waits for. Who is alone waits, and who finds it free has it."""
+
+    def wanting(number: int, key: str) -> Body:
+        def work(tx: Transaction) -> None:
+            tx.lock_own(key)
+            sending(number)(tx)
+
+        return work
+
+    def outside(tx: Transaction) -> None:
+        del tx
+        with line.database.transaction(ORG, write=True, turn=("other",)) as other:
+            other.lock_own("held")
+            other.rows(COUNT)
+
+    with line.database.transaction(ORG, write=True) as tx:
+        tx.lock("held")
+        tx.rows(COUNT)
+        line.run(wanting(0, "free"), wanting(1, "held"), wanting(2, "free"), wanting(3, "also free"))
+    assert line.told() == [None, Crowded, None, None]
+    assert ids(line.database) == [0, 2, 3]
+    with line.database.transaction(ORG, write=True) as tx:
+        outside_errors: list[Exception] = []
+        tx.lock("held")
+        tx.rows(COUNT)
+        waiting = threading.Thread(target=lambda: outside_errors.extend(together([lambda: outside(tx)])))
+        waiting.start()
+        waiting.join(0.1)
+        assert waiting.is_alive()
+    waiting.join(WAIT_S)
+    assert outside_errors == []
 
 
 def test_nobody_is_told_before_the_commit(line: Line) -> None:

@@ -107,8 +107,8 @@ def installed(model: str = DEFAULT_MODEL) -> Source:
 
 def is_installed_one(space: Space) -> bool:
     """Whether a space is that of a model that `installed` gives."""
-    row = _rows().get(space.model)
-    return row is not None and space.source == f"{row.package}=={row.version}"
+    files = space.weights_sha256, space.tokenizer_sha256
+    return any((row.weights_sha256, row.tokenizer_sha256) == files for row in _rows().values())
 
 
 def from_folder(folder: Path) -> Source:
