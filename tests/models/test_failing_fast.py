@@ -9,7 +9,7 @@ from threading import Event
 import pytest
 
 from embedding_kit import embedding, model_at
-from fakes import FailingEmbedder
+from fakes import FailingEmbedder, standing_s
 from loom.models.breaker import FAILURES_MAX, REST_S, Blame, CircuitBreaker
 from loom.models.caching import CachingEmbedder
 from loom.models.failing_fast import FailFastEmbedder, FailFastWriter, embedder_breaker, writer_breaker
@@ -20,9 +20,11 @@ from loom.models.writer import WriterFailed
 from loom.storage.indexes import Vector
 from writer_kit import Received, Reply, ScriptedEndpoint, always, completion, refuses, says, scripted, writer_at
 
-PATIENCE_S = 10.0
+PATIENCE_S = 60.0
 SHORT_S = 0.2
-AT_ONCE_S = 0.1
+AT_ONCE_S = PATIENCE_S / 2
+"""Who was told at once did not wait for as long as it would have waited."""
+
 SHAPE = {"type": "object"}
 
 
@@ -52,14 +54,16 @@ def endpoint(hanging: Hanging) -> Iterator[ScriptedEndpoint]:
 
 @pytest.fixture
 def questions() -> CircuitBreaker:
-    return embedder_breaker("questions")
+    return embedder_breaker("questions", standing_s)
 
 
 @pytest.fixture
 def embedder(endpoint: ScriptedEndpoint, questions: CircuitBreaker) -> Iterator[FailFastEmbedder]:
     memory = Memory(lambda _: None, lambda _space, _facts: None)
     made = FailFastEmbedder(
-        opened(model_at(endpoint.url), Family("openai", "scripted"), memory), questions, embedder_breaker("passages")
+        opened(model_at(endpoint.url), Family("openai", "scripted"), memory),
+        questions,
+        embedder_breaker("passages", standing_s),
     )
     yield made
     made.close()
@@ -84,7 +88,7 @@ def test_after_a_few_failures_in_a_row_nobody_waits_and_nothing_is_sent(
     sent = len(endpoint.received)
     for _ in range(20):
         began_s = time.monotonic()
-        assert 0.0 < failure(asked).rest_s <= REST_S
+        assert 0.0 < failure(partial(embedder.embed_query, "now", PATIENCE_S)).rest_s <= REST_S
         assert time.monotonic() - began_s < AT_ONCE_S
     assert len(endpoint.received) == sent
 
@@ -123,7 +127,7 @@ def test_it_is_asked_again_when_the_rest_is_over(endpoint: ScriptedEndpoint, han
     breaker = CircuitBreaker("it", blame, lambda: now_s[0])
     memory = Memory(lambda _: None, lambda _space, _facts: None)
     inner = opened(model_at(endpoint.url), Family("openai", "scripted"), memory)
-    embedder = FailFastEmbedder(inner, breaker, embedder_breaker("passages"))
+    embedder = FailFastEmbedder(inner, breaker, embedder_breaker("passages", standing_s))
     hanging.hangs.set()
     for _ in range(FAILURES_MAX):
         failure(partial(embedder.embed_query, "now", SHORT_S))
@@ -174,7 +178,7 @@ def test_a_closed_model_is_to_blame_for_nothing(endpoint: ScriptedEndpoint, tmp_
 
 
 def test_a_language_model_that_hangs_is_not_waited_for(endpoint: ScriptedEndpoint, hanging: Hanging) -> None:
-    breaker = writer_breaker()
+    breaker = writer_breaker(standing_s)
     writer = FailFastWriter(writer_at(endpoint.url), breaker)
     assert writer.write("do", "text", SHAPE, PATIENCE_S) == {"a": 1}
     assert (writer.endpoint, writer.model) == (endpoint.url, "scripted")
@@ -191,7 +195,7 @@ def test_a_language_model_that_hangs_is_not_waited_for(endpoint: ScriptedEndpoin
 
 
 def test_what_a_language_model_says_is_not_its_failure_and_a_wrong_key_is(endpoint: ScriptedEndpoint) -> None:
-    breaker = writer_breaker()
+    breaker = writer_breaker(standing_s)
     writer = FailFastWriter(writer_at(endpoint.url), breaker)
     for reply in (completion("no JSON"), completion("{}", refusal="no"), refuses(413)):
         endpoint.say = always(reply)

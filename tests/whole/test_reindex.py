@@ -20,6 +20,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 MEMORIES = 300
 PATIENCE_S = 120.0
+PAUSE_S = 0.01
+"""Between two writes, so that the machine works at the reindex and not at the test's writes alone."""
+
 PROBES = {*UNRELATED, *QUESTIONS, "Does the model answer?"}
 
 
@@ -137,7 +140,7 @@ def test_it_is_killed_gone_on_with_and_switched_while_a_server_serves_and_writes
 def write_on(server: Server, over: Event) -> None:
     number = 0
     with server.client() as http:
-        while not over.is_set():
+        while not over.wait(PAUSE_S):
             body = {"memory_key": f"busy{number % 10}", "value": f"the busy{number} stays"}
             assert http.post("/v1/memory.set", json=body).status_code == 200
             number += 1

@@ -1,6 +1,7 @@
 """An embedder and a language model behind circuit breakers: while one does not answer, nobody waits for it."""
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 
 from loom.canonical import Json
 from loom.models.breaker import Blame, CircuitBreaker, CircuitOpen
@@ -10,14 +11,14 @@ from loom.models.writer import Writer, WriterFailed
 from loom.storage.indexes import Vector
 
 
-def embedder_breaker(what: str) -> CircuitBreaker:
-    """A breaker for an embedder; `what` it is asked for is told in messages."""
-    return CircuitBreaker(f"the embedder, asked for {what},", _of_embedder)
+def embedder_breaker(what: str, clock_s: Callable[[], float] = time.monotonic) -> CircuitBreaker:
+    """A breaker for an embedder, by a steady clock; `what` it is asked for is told in messages."""
+    return CircuitBreaker(f"the embedder, asked for {what},", _of_embedder, clock_s)
 
 
-def writer_breaker() -> CircuitBreaker:
-    """A breaker for a language model."""
-    return CircuitBreaker("the language model", _of_writer)
+def writer_breaker(clock_s: Callable[[], float] = time.monotonic) -> CircuitBreaker:
+    """A breaker for a language model, by a steady clock."""
+    return CircuitBreaker("the language model", _of_writer, clock_s)
 
 
 class FailFastEmbedder(WrappingEmbedder):

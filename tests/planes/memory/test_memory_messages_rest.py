@@ -8,7 +8,7 @@ import pytest
 from memory_kit import refused
 from messages_kit import BERLIN, claims, set_from, waiting_rows
 
-from fakes import ORG, Core
+from fakes import ORG, Core, standing_s
 from loom.errors import Unavailable
 from loom.jobs.handlers import PutOff
 from loom.models.breaker import FAILURES_MAX, REST_S
@@ -16,7 +16,8 @@ from loom.models.failing_fast import FailFastWriter, writer_breaker
 from loom.planes.memory import extractions
 from writer_kit import ScriptedEndpoint, always, refuses, scripted, writer_at
 
-AT_ONCE_S = 1.0
+AT_ONCE_S = 30.0
+"""Less than what a call of the model may take."""
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ def endpoint() -> Iterator[ScriptedEndpoint]:
 
 @pytest.fixture(name="core")
 def _core(core: Core, endpoint: ScriptedEndpoint) -> Core:
-    writer = FailFastWriter(writer_at(endpoint.url), writer_breaker())
+    writer = FailFastWriter(writer_at(endpoint.url), writer_breaker(standing_s))
     return replace(core, dispatcher=replace(core.dispatcher, writer=writer))
 
 
