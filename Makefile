@@ -11,6 +11,9 @@ BIN := .venv/bin
 PYTEST := $(BIN)/pytest -n $(WORKERS) --dist worksteal
 SOURCES := src tests benchmarks docs .ci
 
+# What Python has compiled is kept: many processes begin in a run.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run check static quick test ready slow clients browser wheel bench-quality bench-profiles bench-structured bench-speed docs clean
 
 run: .venv/.runs
@@ -29,10 +32,11 @@ static: .venv/.checks
 quick: .venv/.checks
 	$(PYTEST) -m "not slow and not clients and not browser"
 
-# What later tests need is installed meanwhile.
+# What later tests need is installed meanwhile. Slow tests wait for much; the wheel is built and installed beside them.
 test: .venv/.checks
 	$(MAKE) --no-print-directory --jobs=3 --output-sync=target static quick ready
-	$(MAKE) --no-print-directory slow clients browser wheel
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target slow wheel
+	$(MAKE) --no-print-directory clients browser
 
 ready: .venv/.checks
 	$(BIN)/python tests/mcp_clients/setup.py
@@ -45,11 +49,11 @@ slow: .venv/.checks
 clients: .venv/.checks
 	$(BIN)/python tests/mcp_clients/setup.py
 	$(BIN)/python tests/language_model/setup.py
-	$(BIN)/pytest -m clients
+	$(BIN)/pytest -m clients tests/mcp_clients tests/language_model
 
 browser: .venv/.checks
 	$(BIN)/python tests/browser/needed.py
-	$(BIN)/pytest -m browser
+	$(BIN)/pytest -m browser tests/browser
 
 wheel: .venv/.checks
 	$(BIN)/python .ci/wheel.py --contract $(abspath $(CONTRACT))

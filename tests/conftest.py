@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from fakes import Clock, Core, CoreOf, core_of
 from loom.jobs.handlers import Handler, LateHandler
@@ -20,6 +21,18 @@ from postgres_server import TestServer, test_server
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A run in the background ignores interrupts, and every server that it starts would do so too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# The same examples in each run, however long the machine takes for one: what fails here fails everywhere.
+settings.register_profile(
+    "loom", derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("loom")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Those that are given more time than others begin first: begun last, one would keep a single process at work."""
+    items.sort(key=lambda item: item.get_closest_marker("timeout") is None)
 
 
 @pytest.fixture
@@ -37,7 +50,7 @@ def postgres() -> Iterator[TestServer]:
 @pytest.fixture
 def sqlite_database(tmp_path: Path, clock: Clock) -> Iterator[Database]:
     """An empty embedded store whose stamps follow the test's clock."""
-    settings = SqliteSettings(synchronous="NORMAL", clock_ns=clock.nanoseconds)
+    settings = SqliteSettings(synchronous="OFF", clock_ns=clock.nanoseconds)
     made = SqliteDatabase(tmp_path / "store", from_package("loom"), settings)
     yield made
     made.close()

@@ -44,6 +44,6 @@ def holding(texts_max: int, length_max: int, status: int = 400, message: str = "
 
 
 def model_at(url: str, **changes: Any) -> EndpointModel:
-    """The model of an endpoint, with a key and short times."""
-    known: dict[str, Any] = {"url": url, "model": "scripted", "api_key": SecretStr(KEY), "timeout_s": 5.0}
+    """The model of an endpoint, with a key."""
+    known: dict[str, Any] = {"url": url, "model": "scripted", "api_key": SecretStr(KEY), "timeout_s": 60.0}
     return EndpointModel(EmbeddingEndpoint(**known | changes))

@@ -1,11 +1,11 @@
 """Stand-ins that behave, for what a test must be able to switch, move or look at."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from threading import Event
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from loom.access.caller import LOCAL, Caller, Install, Transport
 from loom.canonical import Json
@@ -16,6 +16,7 @@ from loom.models.interface import Embedder, EmbedderFailed, Space
 from loom.ops.dispatch import Dispatcher
 from loom.ops.registry import Registry
 from loom.ops.spec import AnyOp, Kind, Limits
+from loom.planes.leg import Leg
 from loom.storage.indexes import Vector
 from loom.storage.interface import Database
 
@@ -25,7 +26,10 @@ ORG, NAMESPACE, AGENT = "dev", "local", "claude"
 DRAIN_TURNS_MAX = 50
 JOBS_TAKEN_MAX = 500
 AUDIT_DAYS = 365
-LIMITS = Limits(fanout_namespaces_max=20, leg_timeout_s=5.0, tombstone_days=14, git_schemes=("https", "ssh", "file"))
+LIMITS = Limits(fanout_namespaces_max=20, leg_timeout_s=60.0, tombstone_days=14, git_schemes=("https", "ssh", "file"))
+
+P = ParamSpec("P")
+Made = TypeVar("Made")
 
 
 @dataclass
@@ -85,6 +89,26 @@ class FailingEmbedder:
 
     def close(self) -> None:
         pass
+
+
+class LateLegs(Executor):
+    """Does at once what it is given, save for the legs of some planes, which are at work and never done.
+
+    So who is late is the test's choice, and not the machine's.
+    """
+
+    def __init__(self, *planes: str) -> None:
+        self._planes = planes
+
+    def submit(self, fn: Callable[P, Made], /, *args: P.args, **kwargs: P.kwargs) -> Future[Made]:
+        future = Future[Made]()
+        future.set_running_or_notify_cancel()
+        if not any(isinstance(one, Leg) and one.name in self._planes for one in args):
+            try:
+                future.set_result(fn(*args, **kwargs))
+            except Exception as error:  # noqa: BLE001 - whoever asks for the result gets it
+                future.set_exception(error)
+        return future
 
 
 @dataclass

@@ -11,34 +11,48 @@ from typing import LiteralString, cast
 
 import psycopg
 from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
 
 from loom.storage.migrate import Migration
 from loom.storage.postgres.engine import PostgresDatabase
 from loom.storage.postgres.trial import TrialServer
 
-# A test's server need not survive a power cut, only its own processes' deaths.
-SETTINGS = {"fsync": "off", "full_page_writes": "off", "max_connections": "300", "shared_buffers": "128MB"}
+# A test's server need not survive a power cut, only its own processes' deaths; and nothing locks a table by chance.
+SETTINGS = {
+    "fsync": "off",
+    "full_page_writes": "off",
+    "autovacuum": "off",
+    "max_connections": "300",
+    "shared_buffers": "128MB",
+}
 
+CUT = """
+SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name LIKE %s
+"""
+"""Returns when they are gone, or after 10 seconds each. Without a time it returns while they may still answer."""
 
 EMPTY = """
 DO $$
 DECLARE
     one RECORD;
-    held BOOLEAN;
 BEGIN
     SET LOCAL lock_timeout TO '3s';
-    FOR one IN SELECT oid, relname FROM pg_class
+    FOR one IN SELECT relname, pg_relation_size(oid) AS byte_size FROM pg_class
         WHERE relnamespace = CAST('loom' AS regnamespace) AND relkind = 'r' AND relname <> 'store_migration'
     LOOP
-        EXECUTE format('SELECT EXISTS (SELECT 1 FROM loom.%I)', one.relname) INTO held;
-        IF held THEN
+        CONTINUE WHEN one.byte_size = 0;
+        IF one.byte_size > 65536 THEN
             EXECUTE format('TRUNCATE loom.%I', one.relname);
+        ELSE
+            EXECUTE format('DELETE FROM loom.%I', one.relname);
         END IF;
     END LOOP;
-    ALTER SEQUENCE loom.store_stamp_number RESTART;
+    PERFORM setval('loom.store_stamp_number', 1, false);
 END
 $$
 """
+"""To delete a few rows takes half as long as to make a table's files anew, which is done once dead rows add up."""
 
 
 class TestServer:
@@ -74,6 +88,11 @@ class TestServer:
         finally:
             self.run("DROP DATABASE {} WITH (FORCE)", name)
 
+    def keep_deadlocks(self, url: str) -> None:
+        """Let the server end no deadlock of this database, so that it is seen for what it is: a wait without an end."""
+        name = str(conninfo_to_dict(url)["dbname"])
+        self.run("ALTER DATABASE {} SET deadlock_timeout = '120s'", name)
+
     def run(self, statement: str, *names: str) -> None:
         """Run a statement as the server's superuser; the names are put in quoted."""
         with psycopg.connect(self.trial.url(), autocommit=True) as connection:
@@ -84,6 +103,12 @@ class TestServer:
         name = f"test_{next(self._numbers)}"
         self.run("CREATE DATABASE {}", name)
         return name
+
+
+def cut_connections(url: str, name: str = "loom") -> None:
+    """End every connection to the database of programs with such a name; `%` stands for any letters."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(CUT, [name])
 
 
 @contextmanager

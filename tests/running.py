@@ -1,5 +1,6 @@
 """A real Loom server in a process of its own, for tests of the whole."""
 
+import itertools
 import os
 import signal
 import socket
@@ -8,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,16 @@ import httpx
 
 READY_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 30.0
+LEG_TIMEOUT_MS = 60_000
+"""So that no plane is left out of an answer because the machine was busy."""
+
+PORTS_EACH = 1_000
+"""Ports of one test process, that no other one of its run hands out."""
+
+PORTS_FROM = 20_000 + PORTS_EACH * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+"""Below those that the system gives to connections and to listeners that name none."""
+
+_PLACES = itertools.count(os.getpid())
 
 
 @dataclass
@@ -55,16 +66,28 @@ class Server:
 
 
 def free_port() -> int:
-    """A port that nothing listens on now."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
+    """A port that nothing listens on, and that nobody is given before a server of the caller's listens on it."""
+    for place in itertools.islice(_PLACES, PORTS_EACH):
+        port = PORTS_FROM + place % PORTS_EACH
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise AssertionError("no port is free")
 
 
 def spawn(home: Path, settings: Mapping[str, str]) -> tuple[str, subprocess.Popen[str]]:
-    """Start `loom serve` on the store in `home`; its URL and process, not waited for."""
+    """Start `loom serve` on the store in `home`; its URL and process, not waited for.
+
+    Its store survives its own death. One that is to survive a power cut as well is asked for: the disk is slow.
+    """
     port = free_port()
     kept = {name: value for name, value in os.environ.items() if not name.startswith("LOOM_")}
-    environment = kept | {"LOOM_HOME": str(home), "LOOM_LOG_LEVEL": "warning", **settings}
+    environment = kept | {
+        "LOOM_HOME": str(home),
+        "LOOM_LOG_LEVEL": "warning",
+        "LOOM_LEG_TIMEOUT_MS": str(LEG_TIMEOUT_MS),
+        "LOOM_SYNCHRONOUS": "NORMAL",
+        **settings,
+    }
     log = (home.parent / f"{home.name}-{port}.log").open("w", encoding="utf-8")
     process = subprocess.Popen(
         [sys.executable, "-m", "loom", "serve", "--port", str(port)],

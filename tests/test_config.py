@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from loom import compose, config
+from loom.compose.models import Breakers
 from loom.storage.interface import StoreError
 
 
@@ -194,12 +195,12 @@ def test_half_a_language_model_stops_the_start(
 
 
 def test_a_language_model_is_off_until_it_is_named(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert compose.writer(config.load(here)) is None
+    assert compose.writer(config.load(here), Breakers()) is None
     monkeypatch.setenv("LOOM_WRITER_URL", "https://llm.example/v1")
     monkeypatch.setenv("LOOM_WRITER_MODEL", "m")
     monkeypatch.setenv("LOOM_WRITER_API_KEY", "stolen")
     settings = config.load(here)
-    writer = compose.writer(settings)
+    writer = compose.writer(settings, Breakers())
     assert writer is not None
     assert (writer.endpoint, writer.model) == ("https://llm.example/v1", "m")
     assert "stolen" not in repr(settings) + repr(writer)

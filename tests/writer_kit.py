@@ -165,12 +165,12 @@ def scripted(*script: Reply | Say, say: Say | None = None) -> Generator[Scripted
 
 
 def writer_at(url: str, **changes: Any) -> OpenAiStyle:
-    """The writer of an endpoint, with a key, short times and room enough."""
+    """The writer of an endpoint, with a key and room enough."""
     known: dict[str, Any] = {
         "url": url,
         "model": "scripted",
         "api_key": SecretStr(KEY),
-        "timeout_s": 10.0,
+        "timeout_s": 60.0,
         "context_tokens": 20_000,
         "output_tokens_max": 1_000,
     }

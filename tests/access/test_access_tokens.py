@@ -27,7 +27,7 @@ class Gate:
 
     def mint(self, caller: Caller = ADA, expires_at: int | None = None) -> tuple[str, str]:
         with self.database.transaction(SYSTEM_ORG, write=True) as tx:
-            text, token = tokens.mint(tx, caller, "for a test", self.clock(), expires_at)
+            text, token = tokens.mint(tx, caller, "for a test", self.clock(), expires_at, None)
         return text, token.caller.principal
 
     def enter(self, text: str) -> Caller:
@@ -92,7 +92,7 @@ def test_a_revoked_token_is_refused_at_once(gate: Gate) -> None:
     text, token_id = gate.mint()
     gate.enter(text)
     with gate.database.transaction(SYSTEM_ORG, write=True) as tx:
-        tokens.revoke(tx, token_id, gate.clock())
+        tokens.revoke(tx, [token_id], gate.clock())
     with pytest.raises(Unauthenticated, match="revoked"):
         gate.enter(text)
 
@@ -103,7 +103,7 @@ def test_the_first_token_ends_calls_without_one_for_good(gate: Gate) -> None:
     with pytest.raises(Unauthenticated):
         gate.authenticator.authenticate(None)
     with gate.database.transaction(SYSTEM_ORG, write=True) as tx:
-        tokens.revoke(tx, token_id, gate.clock())
+        tokens.revoke(tx, [token_id], gate.clock())
     with pytest.raises(Unauthenticated):
         gate.authenticator.authenticate(None)
 

@@ -6,9 +6,14 @@ from pathlib import Path
 import needed
 import pytest
 from browser_kit import CODE, Site, Watched, store
-from playwright.sync_api import Browser, Playwright, sync_playwright
+from playwright.sync_api import Browser, Playwright, expect, sync_playwright
 
 from running import running
+
+WAIT_MS = 60_000
+"""How long what should be on a page may take to come; the library's own 5 seconds are not much for a busy machine."""
+
+expect.set_options(timeout=WAIT_MS)
 
 FLAGS = (
     "--no-sandbox",
@@ -57,7 +62,7 @@ def opened(chromium: Browser, site: Site) -> Watched:
     context = chromium.new_context(
         viewport={"width": 1280, "height": 900}, color_scheme="light", reduced_motion="reduce"
     )
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(WAIT_MS)
     return Watched(context.new_page(), site.server.url)
 
 

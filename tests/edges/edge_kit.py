@@ -61,6 +61,9 @@ class NoVectors:
     ) -> Sequence[Scored]:
         return ()
 
+    def begin(self, shelf: Shelf, space: str, vector: Vector, k: int) -> Callable[[], Sequence[Scored]]:
+        return lambda: ()
+
     def scores(self, shelf: Shelf, space: str, vector: Vector, item_ids: Collection[int]) -> Mapping[int, float]:
         return {}
 
@@ -104,6 +107,7 @@ class MemoryTransaction:
         return self.rows(sql, **params)
 
     def lock(self, *key: str) -> None: ...
+    def lock_own(self, *key: str) -> None: ...
     def share(self, *key: str) -> None: ...
     def stamp_soon(self) -> None: ...
 
@@ -230,7 +234,7 @@ class Trap:
         if request.key == "break":
             raise ZeroDivisionError("the secret text 4711")
         self.entered.release()
-        if not self.release.wait(30):
+        if not self.release.wait(60):
             raise Rejected("nobody let go")
         return GetAnswer(key=request.key, value=None)
 

@@ -4,6 +4,7 @@ import json
 import socket
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -235,7 +236,7 @@ def test_the_doctor_says_what_is_wrong(server: SmallServer, capsys: Printed, mon
     monkeypatch.setenv("LOOM_PORT", str(port))
     loom("doctor", "--json")
     checks = {each["check"]: each for each in json.loads(capsys.readouterr().out)["checks"]}
-    looked = {"python", "disk", "port", "store", "model", "embedding", "language model", "tokens", "versions"}
+    looked = {"python", "disk", "port", "store", "model", "embedding", "language model", "tokens", "git", "versions"}
     assert set(checks) == looked
     assert all(checks[name]["ok"] for name in ("python", "port", "store", "model", "tokens"))
     assert checks["language model"] == {
@@ -248,6 +249,29 @@ def test_the_doctor_says_what_is_wrong(server: SmallServer, capsys: Printed, mon
     checks = {each["check"]: each for each in json.loads(capsys.readouterr().out)["checks"]}
     assert not checks["port"]["ok"]
     assert server.closed == 2
+
+
+@pytest.mark.parametrize(
+    ("script", "ok", "says"),
+    [
+        ("echo git version 2.39.5", True, "2.39"),
+        ("echo git version 2.36.1", False, "2.36; for tokens no https address"),
+        ("echo some other program", False, "does not say its version; for tokens no https address"),
+        ("exit 1", False, "does not say its version; for tokens no https address"),
+        (None, True, "not installed"),
+    ],
+)
+def test_the_doctor_knows_a_git_that_is_too_old_for_tokens(
+    tmp_path: Path, script: str | None, ok: bool, says: str
+) -> None:
+    if script is not None:
+        (tmp_path / "git").write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / "git").chmod(0o755)
+    finding = doctor.code({"PATH": str(tmp_path)}, guarded=True)
+    assert (finding.check, finding.ok) == ("git", ok)
+    assert finding.found.startswith(says)
+    assert ("2.37 or later" in finding.found) == (not ok)
+    assert doctor.code({"PATH": str(tmp_path)}, guarded=False) == replace(finding, ok=True)
 
 
 @pytest.mark.parametrize(

@@ -3,16 +3,20 @@
 import json
 import sys
 from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from embedding_kit import embedding
-from loom import config
+from loom import compose, config
 from loom.edges.cli.main import main
 from loom.edges.cli.shell import Show
+from loom.models.hashing import HashingEmbedder
 from loom.storage.interface import StoreError
 from loom.system.reindexing import Reindexed, ReindexFailed
+from loom.system.spaces import IN_USE_US, Spaces
 from writer_kit import KEY, refuses, scripted
 
 Printed = pytest.CaptureFixture[str]
@@ -54,6 +58,11 @@ def test_a_store_without_vectors_takes_another_embedder(capsys: Printed, monkeyp
     for number in range(3):
         assert loom("call", "memory.redact", "--memory-key", f"k{number}") == 0
     monkeypatch.setenv("LOOM_EMBEDDER_DIMENSION", "32")
+    assert loom("call", "memory.set", "--memory-key", "new", "--value", "tea") == 1
+    assert "none now, but a server made some or began to in the last ten minutes" in capsys.readouterr().err
+    with closing(compose.database(config.load(Path.cwd()))) as store:
+        earlier_us = compose.clock_us() - IN_USE_US
+        assert Spaces(store, lambda: earlier_us).use(HashingEmbedder().space)
     assert loom("call", "memory.set", "--memory-key", "new", "--value", "tea") == 0
 
 

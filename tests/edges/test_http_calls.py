@@ -77,13 +77,13 @@ def test_what_waits_for_a_thread_is_bounded(kit: Kit) -> None:
         threads = [threading.Thread(target=wait) for _ in range(2)]
         for thread in threads:
             thread.start()
-        assert kit.trap.entered.acquire(timeout=10)
+        assert kit.trap.entered.acquire(timeout=60)
         refused = refused_while_full(client, kit)
         assert refused.json()["detail"]["code"] == "UNAVAILABLE"
         assert refused.headers["retry-after"] == "1"
         kit.trap.release.set()
         for thread in threads:
-            thread.join(10)
+            thread.join(60)
     assert answers == [200, 200]
     assert kit.workers.inside == 0
 
@@ -91,7 +91,7 @@ def test_what_waits_for_a_thread_is_bounded(kit: Kit) -> None:
 def refused_while_full(client: TestClient, kit: Kit) -> Any:
     """The answer to a call made once the queue is full; both waiting calls are inside by then."""
     full = threading.Event()
-    deadline = threading.Timer(10, full.set)
+    deadline = threading.Timer(60, full.set)
     deadline.start()
     while kit.workers.inside < 2 and not full.is_set():
         client.get("/healthz")

@@ -31,11 +31,11 @@ def served(*arguments: str) -> Generator[tuple[str, "subprocess.Popen[bytes]"]]:
         yield url, process
     finally:
         process.kill()
-        process.wait(10)
+        process.wait(60)
 
 
 def wait_until_up(url: str) -> None:
-    deadline_s = time.monotonic() + 30
+    deadline_s = time.monotonic() + 60
     while True:
         try:
             httpx.get(f"{url}/healthz", timeout=1)
@@ -51,16 +51,16 @@ def stopped_during_a_call(*arguments: str) -> tuple[httpx.Response, int]:
     with served(*arguments) as (url, process):
 
         def call() -> None:
-            answers.append(httpx.post(f"{url}/v1/note.trap", json={"key": "wait"}, timeout=30))
+            answers.append(httpx.post(f"{url}/v1/note.trap", json={"key": "wait"}, timeout=60))
 
         thread = threading.Thread(target=call)
         thread.start()
-        deadline_s = time.monotonic() + 10
-        while "loom_calls_inside 2.0" not in httpx.get(f"{url}/metrics").text:
+        deadline_s = time.monotonic() + 30
+        while "loom_calls_inside 2.0" not in httpx.get(f"{url}/metrics", timeout=30).text:
             assert time.monotonic() < deadline_s, "the call did not begin"
         os.kill(process.pid, signal.SIGTERM)
-        code = process.wait(20)
-        thread.join(10)
+        code = process.wait(60)
+        thread.join(60)
     return answers[0], code
 
 
@@ -79,6 +79,6 @@ def test_a_call_that_does_not_end_is_told_that_the_server_stopped() -> None:
 
 def test_answers_name_no_server_software_and_refuse_what_is_too_large_before_it_is_sent() -> None:
     with served("5") as (url, _):
-        answer = httpx.post(f"{url}/v1/note.get", content=b"a" * 20_000_000)
+        answer = httpx.post(f"{url}/v1/note.get", content=b"a" * 20_000_000, timeout=60)
         assert answer.status_code == 413
         assert "server" not in answer.headers

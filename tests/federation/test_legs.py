@@ -15,7 +15,7 @@ from loom.ops.spec import Prepare
 from loom.planes.leg import CodeScope, Leg, Question, Section
 from loom.storage.interface import StoreError, Transaction
 
-WAIT_S = 20.0
+WAIT_S = 60.0
 CODE_ORG = "code"
 FOUND: dict[str, list[Json]] = {
     "dev": [{"uri": "notes", "similarity": 0.4}],

@@ -16,7 +16,7 @@ from loom.jobs.worker import TOGETHER_MAX, Timing, Worker
 from loom.models.hashing import HashingEmbedder
 from loom.storage.interface import SYSTEM_ORG, Database, StoreError
 
-WAIT_S = 20.0
+WAIT_S = 60.0
 STORED_TEXT = "my secret"
 SELDOM = Timing(poll_s=3600, sweep_s=3600, maintain_s=3600, late_s=3600)
 

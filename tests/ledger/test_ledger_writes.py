@@ -25,9 +25,9 @@ HERE = Place("n", "a", "u")
 WIDE = Reader(ReadScope.NAMESPACE, "-", "-")
 EMBEDDER = FailingEmbedder(off=False)
 SPACE = EMBEDDER.space.fingerprint
-WAIT_S = 20.0
+WAIT_S = 60.0
 POLL_S = 0.005
-POLLS_MAX = 4_000
+POLLS_MAX = 12_000
 WAITING = """
 SELECT 1 FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database
 WHERE d.datname = current_database() AND l.locktype = 'advisory' AND NOT l.granted

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from fakes import FailingEmbedder
 from loom.models import canaries
 from loom.models.hashing import HashingEmbedder
 from loom.models.interface import Embedder, EmbedderFailed, checked, unit
+from loom.models.lanes import WORKERS
 from loom.models.onnx import OnnxEmbedder
 from loom.models.sources import Source, SourceUnusable, file_sha256, from_folder, installed, vendors
 
@@ -68,11 +70,17 @@ def test_no_passages_give_no_vectors(onnx: OnnxEmbedder) -> None:
 
 def test_a_query_does_not_wait_behind_a_bulk_of_passages(onnx: OnnxEmbedder) -> None:
     onnx.embed_query("loaded by now", PATIENCE_S)
+    go_on = Event()
+    held = [onnx._passages.workers.submit(go_on.wait, PATIENCE_S) for _ in range(WORKERS)]
     with ThreadPoolExecutor(1) as pool:
-        bulk = pool.submit(onnx.embed_passages, ["many words of a long passage " * 80] * 10, PATIENCE_S)
-        onnx.embed_query("what was said", PATIENCE_S)
-        assert not bulk.done()
+        try:
+            bulk = pool.submit(onnx.embed_passages, ["a long passage"] * 10, PATIENCE_S)
+            onnx.embed_query("what was said", PATIENCE_S / 2)
+            assert not bulk.done()
+        finally:
+            go_on.set()
         assert len(bulk.result(PATIENCE_S)) == 10
+    assert all(one.result() for one in held)
 
 
 def test_a_late_answer_is_a_failure_and_leaves_the_embedder_usable(onnx: OnnxEmbedder) -> None:

@@ -16,9 +16,8 @@ LOAD_TIMEOUT_S = 60.0
 def loaded() -> OnnxReranker:
     reranker = OnnxReranker(installed_reranker())
     reranker.warm()
-    deadline = time.monotonic() + LOAD_TIMEOUT_S
-    while not reranker.scores(QUESTION, TEXTS[:1], 5.0):
-        assert time.monotonic() < deadline
+    assert reranker._loading is not None
+    reranker._loading.result(LOAD_TIMEOUT_S)
     return reranker
 
 
@@ -36,10 +35,10 @@ def test_what_answers_is_above_what_does_not_and_scores_do_not_depend_on_company
 def test_it_gives_what_it_has_when_the_time_is_over() -> None:
     reranker = loaded()
     many = [f"{text} {number} " * 40 for number in range(16) for text in TEXTS]
-    begun_s = time.monotonic()
+    begun_s = time.process_time()
     scores = reranker.scores(QUESTION, many, 0.05)
     assert len(scores) < len(many)
-    assert time.monotonic() - begun_s < 5.0
+    assert time.process_time() - begun_s < 5.0
     assert reranker.scores(QUESTION, TEXTS, 30.0)
     reranker.close()
 

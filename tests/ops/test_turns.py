@@ -4,7 +4,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -22,21 +22,17 @@ from loom.storage.interface import Raced, StoreError, Transaction
 from loom.storage.migrate import from_package
 from loom.storage.postgres.engine import PostgresDatabase
 from loom.storage.postgres.settings import PostgresSettings
-from postgres_server import TestServer
+from postgres_server import TestServer, cut_connections
 
 pytestmark = pytest.mark.slow
 
-WAIT_S = 20.0
+WAIT_S = 60.0
 POLL_S = 0.001
-POLLS_MAX = 20_000
+POLLS_MAX = 60_000
 LABEL = "log"
 PLACE = Place(NAMESPACE, AGENT, "-")
 TURN = store.turn(PLACE, LABEL)
 PATIENT = PostgresSettings(together_s=3 * WAIT_S, turn_wait_s=3 * WAIT_S, lock_timeout_s=1)
-TERMINATE = (
-    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-    " WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = 'loom'"
-)
 ONE_DESCRIPTION = (
     "ALTER TABLE loom.namespace ADD CONSTRAINT one_description UNIQUE (org, description) DEFERRABLE INITIALLY DEFERRED"
 )
@@ -144,10 +140,40 @@ def test_one_key_in_one_line_writes_once(core: Core, store_of: PostgresDatabase)
     assert lines(core) == ["once", "between"]
 
 
+WAITS = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+
+
+def test_one_key_in_the_lines_of_two_servers_is_no_deadlock(
+    postgres: TestServer, url: str, clock: Clock, pool: ThreadPoolExecutor
+) -> None:
+    """The other one has the key and waits for the section, which those of this line hold."""
+    postgres.keep_deadlocks(url)
+    settings = replace(PATIENT, lock_timeout_s=10, clock_ns=clock.nanoseconds)
+    one, other = (PostgresDatabase(url, from_package("loom"), settings) for _ in range(2))
+    core, other_core = (core_of(profile.OPS, {}, {}, database, clock, pool) for database in (one, other))
+    never = threading.Event()
+
+    def until_other_waits(threads: ThreadPoolExecutor, began: list[Future[dict[str, Any]]]) -> dict[str, Any]:
+        with one.transaction(ORG, write=True, turn=TURN), psycopg.connect(url, autocommit=True) as looking:
+            began.append(threads.submit(appending(other_core, "once", "k")))
+            for _ in range(POLLS_MAX):
+                row = looking.execute(WAITS).fetchone()
+                if row is not None and row[0]:
+                    return {}
+                never.wait(POLL_S)
+        raise AssertionError("the other server does not wait for the section")
+
+    began: list[Future[dict[str, Any]]] = []
+    with closing(one), closing(other), ThreadPoolExecutor(1) as threads:
+        calls = [appending(core, "first"), partial(until_other_waits, threads, began), appending(core, "once", "k")]
+        _, _, mine = in_line(one, calls)
+        assert mine == began[0].result(WAIT_S)
+        assert lines(core) == ["first", "once"]
+
+
 def test_a_commit_without_an_answer_is_told_to_all(core: Core, store_of: PostgresDatabase, url: str) -> None:
     def cut(_: Transaction) -> None:
-        with psycopg.connect(url, autocommit=True) as connection:
-            connection.execute(TERMINATE)
+        cut_connections(url)
 
     outcomes = in_line(store_of, [appending(core, "a", "k"), appending(core, "b")], cut)
     assert [type(one) for one in outcomes] == [Unavailable] * 2

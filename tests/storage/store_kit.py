@@ -5,12 +5,12 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
 from loom.storage.indexes import IndexedText, Shelf, TextQuery, Vector
-from loom.storage.interface import Database, Transaction
+from loom.storage.interface import Database, StoreError, Transaction
 from loom.storage.migrate import Migration
 from loom.storage.postgres.engine import PostgresDatabase
 from loom.storage.postgres.settings import PostgresSettings
@@ -19,9 +19,12 @@ from loom.storage.sqlite import SqliteDatabase, SqliteSettings
 ORG = "acme"
 SHELF = Shelf("memory", "local")
 OTHER_SHELF = Shelf("memory", "other")
-POLLS_MAX = 20_000
+POLLS_MAX = 60_000
 POLL_S = 0.001
-WAIT_S = 20.0
+WAIT_S = 30.0
+"""Long enough for a machine that has much else to do. Nothing waits for it to be over."""
+
+ATTEMPTS_MAX = 100
 
 MIGRATIONS: Sequence[Migration] = (
     Migration(
@@ -39,6 +42,9 @@ MIGRATIONS: Sequence[Migration] = (
 INSERT = "INSERT INTO item (org, id, body) VALUES (:org, :id, :body)"
 COUNT = "SELECT count(*) AS n FROM item WHERE org = :org"
 IDS = "SELECT id FROM item WHERE org = :org ORDER BY id"
+
+
+Given = TypeVar("Given")
 
 
 class Engine(Protocol):
@@ -83,6 +89,16 @@ def until(condition: Callable[[], bool]) -> None:
             return
         never.wait(POLL_S)
     raise AssertionError("the other thread did not get there")
+
+
+def until_answered(work: Callable[[], Given]) -> Given:
+    """What the work gives, once the store has a connection for it."""
+    pause = threading.Event()
+    for _ in range(ATTEMPTS_MAX):
+        with suppress(StoreError):
+            return work()
+        pause.wait(0.1)
+    raise AssertionError("the store did not answer")
 
 
 def together(works: Sequence[Callable[[], object]]) -> list[Exception]:

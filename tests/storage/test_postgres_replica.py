@@ -22,7 +22,7 @@ GRANT SELECT ON ALL TABLES IN SCHEMA loom TO {READER};
 """
 REVOKE = "REVOKE SELECT ON loom.item FROM loom_test_reader"
 WHO = "SELECT CAST(session_user AS TEXT) AS name FROM item WHERE org = :org LIMIT 1"
-END_READERS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s"
+END_READERS = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE usename = %s"
 
 
 @pytest.fixture

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import LiteralString, cast
 
-import psycopg
 import pytest
 from psycopg.pq import TransactionStatus
-from store_kit import COUNT, INSERT, MIGRATIONS, ORG, WAIT_S, add, count, together, undone
+from store_kit import COUNT, INSERT, MIGRATIONS, ORG, WAIT_S, add, count, together, undone, until_answered
 
 from loom.storage.interface import Database, Raced, StoreError, Transaction
 from loom.storage.postgres.connection import Connection
@@ -17,11 +16,7 @@ from loom.storage.postgres.engine import PostgresDatabase
 from loom.storage.postgres.pools import Pool
 from loom.storage.postgres.settings import PostgresSettings
 from loom.storage.postgres.trial import TrialServer
-
-TERMINATE = (
-    "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
-    " WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = 'loom'"
-)
+from postgres_server import cut_connections
 
 
 @pytest.fixture
@@ -54,19 +49,14 @@ def locked(tx: Transaction, *key: str) -> None:
     tx.rows(COUNT)
 
 
-def terminate_all(url: str) -> None:
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(TERMINATE)
-
-
 def test_connections_lost_between_transactions_are_replaced_unnoticed(
     database: PostgresDatabase, postgres_url: str
 ) -> None:
     add(database, "before")
     for _ in range(3):
-        terminate_all(postgres_url)
+        cut_connections(postgres_url)
         assert count(database) >= 1
-        terminate_all(postgres_url)
+        cut_connections(postgres_url)
         add(database, "after")
     assert count(database) == 4
 
@@ -119,7 +109,7 @@ def test_a_connection_lost_in_a_write_keeps_nothing_and_says_so(database: Postgr
     insert = insertion(1)
 
     def lose(tx: Transaction) -> None:
-        terminate_all(postgres_url)
+        cut_connections(postgres_url)
         assert tx.org == ORG
 
     with pytest.raises(StoreError, match="try again"):
@@ -222,9 +212,16 @@ def test_a_transaction_that_stands_still_holds_no_lock_for_ever(postgres_url: st
     other = PostgresDatabase(postgres_url, MIGRATIONS)
     held, done = threading.Event(), threading.Event()
 
+    def stands(_: Transaction) -> None:
+        held.set()
+        done.wait(WAIT_S)
+
     def hangs() -> None:
-        with pytest.raises(StoreError):
-            attempt(hanging, lambda tx: tx.lock("k"), insertion(1), lambda _: held.set(), lambda _: done.wait(WAIT_S))
+        try:
+            with pytest.raises(StoreError):
+                attempt(hanging, lambda tx: tx.lock("k"), insertion(1), stands)
+        finally:
+            held.set()  # where the machine itself stood still so long that the transaction got no further
 
     def works() -> None:
         assert held.wait(WAIT_S)
@@ -241,6 +238,7 @@ def test_a_transaction_that_stands_still_holds_no_lock_for_ever(postgres_url: st
 def test_waiting_for_a_connection_is_bounded(postgres_url: str) -> None:
     settings = PostgresSettings(connections_min=1, connections_max=1, connection_wait_s=0.3, waiting_max=1)
     database = PostgresDatabase(postgres_url, MIGRATIONS, settings)
+    assert until_answered(lambda: count(database)) == 0, "the connection is there"
     held, go_on = threading.Event(), threading.Event()
 
     def holder() -> None:
@@ -349,18 +347,13 @@ def test_a_server_that_is_started_anew_is_found_again() -> None:
     server.start()
     try:
         database = PostgresDatabase(server.url(), MIGRATIONS, PostgresSettings(connection_wait_s=1))
-        kept = [add(database, "before")]
+        kept = [until_answered(lambda: add(database, "before"))]
         server.stop()
         with pytest.raises(StoreError):
             count(database)
         assert any("does not answer" in problem for problem in database.check())
         server.start()
-        for _ in range(100):
-            try:
-                kept.append(add(database, "after"))
-                break
-            except StoreError:
-                continue
+        kept.append(until_answered(lambda: add(database, "after")))
         assert count(database) == len(kept) == 2
         database.close()
     finally:

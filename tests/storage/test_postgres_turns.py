@@ -18,13 +18,12 @@ from turns_kit import (
     opened,
     refusing,
     sending,
-    terminate_all,
 )
 
-from loom.storage.interface import Raced, StoreError, Transaction
+from loom.storage.interface import Crowded, Raced, StoreError, Transaction
 from loom.storage.postgres.connection import LOST_AT_COMMIT
 from loom.storage.postgres.engine import PostgresDatabase
-from postgres_server import TestServer
+from postgres_server import TestServer, cut_connections
 
 DEFERRED_UNIQUE = "ALTER TABLE loom.item ADD CONSTRAINT one_body UNIQUE (org, body) DEFERRABLE INITIALLY DEFERRED"
 DEFERRED_REFUSAL = """
@@ -56,6 +55,40 @@ def test_those_who_wait_share_a_commit_and_see_each_other_in_order(line: Line) -
     assert len(set(line.transactions.values())) == 1
     assert seen == [list(range(number)) for number in range(10)]
     assert ids(line.database) == list(range(10))
+
+
+def test_who_joins_others_waits_for_nobody(line: Line) -> None:
+    """What they hold may be what the holder waits for. Who is alone waits, and who finds it free has it."""
+
+    def wanting(number: int, key: str) -> Body:
+        def work(tx: Transaction) -> None:
+            tx.lock_own(key)
+            sending(number)(tx)
+
+        return work
+
+    def outside(tx: Transaction) -> None:
+        del tx
+        with line.database.transaction(ORG, write=True, turn=("other",)) as other:
+            other.lock_own("held")
+            other.rows(COUNT)
+
+    with line.database.transaction(ORG, write=True) as tx:
+        tx.lock("held")
+        tx.rows(COUNT)
+        line.run(wanting(0, "free"), wanting(1, "held"), wanting(2, "free"), wanting(3, "also free"))
+    assert line.told() == [None, Crowded, None, None]
+    assert ids(line.database) == [0, 2, 3]
+    with line.database.transaction(ORG, write=True) as tx:
+        outside_errors: list[Exception] = []
+        tx.lock("held")
+        tx.rows(COUNT)
+        waiting = threading.Thread(target=lambda: outside_errors.extend(together([lambda: outside(tx)])))
+        waiting.start()
+        waiting.join(0.1)
+        assert waiting.is_alive()
+    waiting.join(WAIT_S)
+    assert outside_errors == []
 
 
 def test_nobody_is_told_before_the_commit(line: Line) -> None:
@@ -143,7 +176,7 @@ def test_a_swallowed_refusal_is_the_members_own(line: Line) -> None:
 def test_a_connection_that_is_lost_is_told_to_every_member(line: Line, postgres_url: str) -> None:
     def losing(tx: Transaction) -> None:
         inserting(2)(tx)
-        terminate_all(postgres_url)
+        cut_connections(postgres_url)
 
     def used(tx: Transaction) -> None:
         losing(tx)
@@ -164,7 +197,7 @@ def test_a_connection_that_is_lost_is_told_to_every_member(line: Line, postgres_
 def test_a_commit_that_gets_no_answer_is_told_to_every_member(line: Line, postgres_url: str) -> None:
     def losing(tx: Transaction) -> None:
         inserting(2)(tx)
-        terminate_all(postgres_url)
+        cut_connections(postgres_url)
 
     line.run(inserting(0), inserting(1), losing)
     assert line.told() == [StoreError] * 3
@@ -264,7 +297,7 @@ def test_what_is_not_committed_is_not_remembered(line: Line, postgres_url: str) 
 
     def second(tx: Transaction) -> None:
         tx.vectors.put(SHELF, 2, "young", [unit(1, 2, 4)])
-        terminate_all(postgres_url)
+        cut_connections(postgres_url)
 
     line.run(first, second)
     assert line.told() == [StoreError] * 2

@@ -106,7 +106,9 @@ def test_a_commit_is_waited_for_no_longer_than_its_bound(postgres_url: str) -> N
 
 
 def test_those_who_wait_hold_no_connection(postgres_url: str) -> None:
-    with opened(postgres_url, replace(PATIENT, connections_max=2, waiting_max=64, connection_wait_s=5)) as database:
+    with opened(
+        postgres_url, replace(PATIENT, connections_max=2, waiting_max=64, connection_wait_s=WAIT_S)
+    ) as database:
         seen: list[int] = []
 
         def first(tx: Transaction) -> None:

@@ -214,11 +214,11 @@ def test_open_files_are_bounded_and_none_in_use_is_closed(folder: Path) -> None:
     def hold() -> None:
         with database.transaction("held", write=True) as transaction:
             held.set()
-            assert go_on.wait(20)
+            assert go_on.wait(60)
             transaction.run(INSERT, id=1, body="x")
 
     def others() -> None:
-        assert held.wait(20)
+        assert held.wait(60)
         for number in range(10):
             add(database, "x", org=f"org{number}")
         go_on.set()

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 
-import psycopg
 from store_kit import IDS, INSERT, MIGRATIONS, ORG, WAIT_S, Refused, together, until
 
 from loom.storage.interface import Transaction
@@ -15,19 +14,10 @@ from loom.storage.postgres.settings import PostgresSettings
 
 KEY = ("k",)
 TRANSACTION = "SELECT CAST(pg_current_xact_id() AS TEXT) AS id"
-TERMINATE = (
-    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-    " WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = 'loom'"
-)
 PATIENT = PostgresSettings(together_s=3 * WAIT_S, turn_wait_s=3 * WAIT_S)
 """Members stay together, and none gives up, however long the machine stands still."""
 
 Body = Callable[[Transaction], object]
-
-
-def terminate_all(url: str) -> None:
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(TERMINATE)
 
 
 @contextmanager

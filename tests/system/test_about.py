@@ -9,6 +9,8 @@ from jsonschema import Draft202012Validator
 from fakes import Core, CoreOf
 from loom import __version__, federation, system
 from loom.ledger import embedding
+from loom.models.breaker import FAILURES_MAX, REST_S
+from loom.models.failing_fast import FailFastEmbedder, embedder_breaker
 from loom.planes import profile
 from writer_kit import KEY, writer_at
 
@@ -44,6 +46,21 @@ def test_health_says_how_the_parts_are(core: Core) -> None:
     core.embedder.off.set()
     answer = core.call("ops.health")
     assert (answer["status"], answer["degraded"], answer["jobs_waiting"]) == ("degraded", ["embedder"], 1)
+
+
+def test_health_says_how_long_the_embedder_is_left_alone(core: Core) -> None:
+    breaker = embedder_breaker("questions")
+    resting = FailFastEmbedder(core.embedder, breaker, breaker)
+    core = replace(core, dispatcher=replace(core.dispatcher, embedder=resting))
+    assert "embedder_rest_s" not in core.call("ops.health")
+    core.embedder.off.set()
+    for _ in range(FAILURES_MAX):
+        answer = core.call("ops.health")
+        assert (answer["embedder_ok"], "embedder_rest_s" in answer) == (False, False)
+    answer = core.call("ops.health")
+    assert (answer["status"], answer["degraded"], answer["embedder_ok"]) == ("degraded", ["embedder"], False)
+    assert 0.0 < answer["embedder_rest_s"] <= REST_S
+    assert core.embedder.texts == 1 + FAILURES_MAX
 
 
 def test_health_says_whether_there_is_a_language_model_and_no_more(core: Core) -> None:

@@ -16,7 +16,7 @@ from loom.planes.tracker import store as tracker
 from loom.storage.interface import Database, Transaction
 
 SPACE = "doomed"
-FINISH_TIMEOUT_S = 20.0
+FINISH_TIMEOUT_S = 60.0
 EARLY_TIMEOUT_S = 0.3
 """How long a deletion has to come too early."""
 

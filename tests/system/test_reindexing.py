@@ -8,47 +8,27 @@ from threading import Thread
 from typing import cast
 
 import pytest
+from reindexing_kit import NEW, TOO_MANY, Counting, Stopped, agrees, quiet, reindexing, stop_at
 
 from fakes import ORG, Clock, Core, FailingEmbedder, bench_of
 from filled import CODE_ORG, ORGS, TRACKER_ORG, fill, searched, whole_core
 from loom import compose
-from loom.ledger import indexing
 from loom.models.hashing import HashingEmbedder
 from loom.models.interface import EmbedderFailed
 from loom.planes.tracker.search import shelf as tracker_shelf
-from loom.storage.indexes import Shelf, Vector
+from loom.storage.indexes import Vector
 from loom.storage.interface import Database
 from loom.system.reindexing import Reindex, ReindexFailed
 from loom.system.spaces import Spaces
 
-NEW = HashingEmbedder(32)
-TOO_MANY = 10_000_000
 EVERY = {org: org for org in ORGS}
 
 
-class Stopped(BaseException):
-    """Stands for what ends a process."""
-
-
-class Counting(HashingEmbedder):
-    """Counts what it embeds; `at` is called with the count before each call."""
-
-    def __init__(self, dimension: int = 32, at: Callable[[int], None] = lambda _: None) -> None:
-        super().__init__(dimension)
-        self.texts: list[str] = []
-        self._at = at
-
-    def embed_passages(self, texts: Sequence[str], timeout_s: float) -> list[Vector]:
-        self._at(len(self.texts))
-        self.texts += texts
-        return super().embed_passages(texts, timeout_s)
-
-
 @pytest.fixture
-def core(database: Database, clock: Clock, pool: Executor, tmp_path: Path) -> Core:
+def core(database: Database, clock: Clock, pool: Executor, tmp_path: Path, fill_again: Callable[..., None]) -> Core:
     """A store in which every plane holds something."""
     made = whole_core(tmp_path / "home", database, clock, pool)
-    fill(made, tmp_path / "shop")
+    fill_again(made, fill)
     return made
 
 
@@ -64,16 +44,6 @@ def small(database: Database, clock: Clock, pool: Executor, tmp_path: Path) -> C
 @pytest.fixture
 def spaces(database: Database, clock: Clock) -> Spaces:
     return Spaces(database, clock)
-
-
-def reindexing(core: Core, spaces: Spaces, embedder: HashingEmbedder = NEW, *, anew: bool = False) -> Reindex:
-    bench = bench_of(core.database, embedder, core.clock)
-    waits: list[float] = []
-    return Reindex(bench, spaces, compose.VECTORED, quiet, anew=anew, settle_s=0, wait=waits.append)
-
-
-def quiet(what: str, done: int, total: int) -> None:
-    del what, done, total
 
 
 def held(database: Database) -> dict[str, dict[str, int]]:
@@ -172,14 +142,6 @@ def test_until_the_switch_searches_find_what_they_found(core: Core, spaces: Spac
     assert seen == [before] * 3
 
 
-def stop_at(count: int) -> Callable[[int], None]:
-    def at(so_far: int) -> None:
-        if so_far >= count:
-            raise Stopped
-
-    return at
-
-
 def test_what_is_done_is_not_done_again_after_it_was_killed(small: Core, spaces: Spaces) -> None:
     first = Counting(at=stop_at(100))
     with pytest.raises(Stopped):
@@ -225,22 +187,6 @@ def test_what_servers_of_the_old_space_write_meanwhile_is_in_the_new_one(small: 
     reindexing(small, spaces, Counting(at=at)).run()
     assert len(written) == 3
     agrees(small, NEW)
-
-
-def agrees(core: Core, embedder: HashingEmbedder) -> None:
-    """Each memory's vectors are of what it says now, and there are no others."""
-    with core.database.transaction(ORG, write=False) as tx:
-        (plane,) = [plane for plane in compose.VECTORED if plane.name == "memory"]
-        places = plane.after(tx, 0, TOO_MANY)
-        items = plane.read(tx, [item_id for item_id, _ in places])
-        assert len(items) == len(places)
-        for item in items:
-            own = embedder.embed_passages(item.passages, 1.0)[0]
-            scores = tx.vectors.scores(item.shelf, embedder.space.fingerprint, own, [item.item_id])
-            assert scores[item.item_id] == pytest.approx(1.0, abs=5e-3)
-        shelf = Shelf(indexing.MEMORY_SHELF, "local")
-        best = tx.vectors.best(shelf, embedder.space.fingerprint, embedder.embed_query("stays", 1.0), 1_000)
-        assert {one.item_id for one in best} == {item.item_id for item in items if item.shelf == shelf}
 
 
 def test_a_write_that_came_with_old_vectors_after_the_switch_is_caught(small: Core, spaces: Spaces) -> None:
@@ -350,14 +296,6 @@ def test_with_the_stores_own_embedder_it_makes_what_is_missing(small: Core, spac
         tx.vectors.remove(two[1], two[0])
     done = reindexing(small, spaces, own).run()
     assert (done.items, len(own.texts), done.dropped) == (2, 2, 0)
-    agrees(small, own)
-
-
-def test_anew_forgets_what_the_model_behind_the_name_made_before(small: Core, spaces: Spaces) -> None:
-    own = Counting(64)
-    spaces.adopt(own.space)
-    done = reindexing(small, spaces, own, anew=True).run()
-    assert (done.items, len(own.texts)) == (200, 200)
     agrees(small, own)
 
 

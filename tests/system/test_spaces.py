@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from fakes import Clock
+from loom.models.canaries import pack
 from loom.models.facts import Facts
 from loom.models.foreign import Family
 from loom.models.hashing import HashingEmbedder
@@ -59,9 +60,18 @@ def test_a_space_on_record_is_what_the_store_is_of(spaces: Spaces, database: Dat
     assert spaces.book().serving == SMALL.space
 
 
-def test_a_record_without_any_vector_gives_way(spaces: Spaces) -> None:
+def test_a_record_without_any_vector_gives_way_when_nobody_makes_some(spaces: Spaces, clock: Clock) -> None:
     spaces.adopt(SMALL.space)
+    clock.step(seconds=599)
+    with pytest.raises(StoreError, match=r"are of hashing \(32 dimensions"):
+        spaces.check(LARGE.space, "other")
+    assert spaces.use(SMALL.space)
+    clock.step(seconds=599)
+    with pytest.raises(StoreError, match=r"are of hashing \(32 dimensions"):
+        spaces.check(LARGE.space, "other")
+    clock.step(seconds=1)
     spaces.check(LARGE.space, "other")
+    assert not spaces.use(SMALL.space)
     assert spaces.book().serving == LARGE.space
     assert [one.state for one in spaces.book().kept if one.space == SMALL.space] == ["known"]
 
@@ -110,17 +120,57 @@ def test_of_many_that_adopt_at_once_one_is_the_stores(spaces: Spaces) -> None:
 def test_a_reindex_is_begun_once_gone_on_with_and_given_up_for_another(spaces: Spaces) -> None:
     spaces.adopt(SMALL.space)
     assert spaces.build(LARGE.space)
+    assert spaces.build(LARGE.space)  # as long as nobody says that what there was has gone
+    spaces.cleared(LARGE.space, anew=False)
     assert not spaces.build(LARGE.space)
     assert (spaces.book().serving, spaces.book().building) == (SMALL.space, LARGE.space)
     other = HashingEmbedder(16).space
     assert spaces.build(other)
     assert not spaces.switch(LARGE.space)
     assert (spaces.book().serving, spaces.book().building) == (SMALL.space, other)
+    spaces.cleared(other, anew=False)
     assert spaces.switch(other)
     assert (spaces.book().serving, spaces.book().building) == (other, None)
     assert not spaces.switch(other)
-    assert spaces.build(other)
+    assert not spaces.build(other)
     assert spaces.book().building is None
+
+
+def test_a_run_that_makes_all_anew_goes_on_until_it_is_finished(spaces: Spaces) -> None:
+    for serves in (False, True):
+        spaces.adopt(SMALL.space)
+        space = SMALL.space if serves else LARGE.space
+        assert spaces.build(space, anew=True)
+        assert spaces.build(space, anew=True)  # stopped before all had gone
+        assert spaces.build(space)  # and any other run has to see to that
+        spaces.cleared(space, anew=True)
+        assert not spaces.build(space, anew=True)
+        assert not spaces.build(space)
+        assert not spaces.build(space, anew=True)
+        spaces.finish(space)
+        assert spaces.build(space, anew=True)
+        spaces.cleared(space, anew=False)  # by a run that was to make nothing anew
+        assert not spaces.build(space)
+        assert spaces.build(space, anew=True)
+        spaces.cleared(space, anew=True)
+        assert spaces.build(HashingEmbedder(16).space)  # another is filled, so this one is given up
+        assert spaces.build(space, anew=True)
+        spaces.cleared(space, anew=True)
+        spaces.finish(space)
+    assert spaces.book().serving == SMALL.space
+
+
+def test_a_run_that_makes_all_anew_begins_again_when_the_model_changes_once_more(spaces: Spaces) -> None:
+    space = Family("openai", "m").space(8)
+    one, other = np.eye(8, dtype=np.float32)[:2]
+    spaces.keep(space, Facts(0.4, 0.1, {"a text": pack(one)}))
+    spaces.adopt(space)
+    assert spaces.build(space, anew=True)
+    spaces.cleared(space, anew=True)
+    spaces.keep(space, Facts(0.4, 0.1, {"a text": pack(one)}))
+    assert not spaces.build(space, anew=True)
+    spaces.keep(space, Facts(0.4, 0.1, {"a text": pack(other)}))
+    assert spaces.build(space, anew=True)
 
 
 def test_a_refusal_says_that_a_reindex_was_begun(spaces: Spaces, database: Database) -> None:

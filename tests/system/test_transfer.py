@@ -38,8 +38,8 @@ def core(database: Database, clock: Clock, pool: Executor, tmp_path: Path) -> Co
 
 
 @pytest.fixture
-def full(core: Core, tmp_path: Path) -> Core:
-    fill(core, tmp_path / "shop")
+def full(core: Core, fill_again: Callable[..., None]) -> Core:
+    fill_again(core, fill)
     return core
 
 

@@ -2,7 +2,8 @@
 
 import itertools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -71,14 +72,19 @@ def rows(core: Core, org: str) -> list[dict[str, Any]]:
     return lines
 
 
-@pytest.fixture
-def core(core_of: CoreOf) -> Core:
-    """A store in which every place holds a memory and a section."""
-    made = core_of(OPS, embedding.JOBS, {**profile.LATE, **system.LATE})
+def fill(core: Core, _: Path) -> None:
+    """A memory and a section in every place."""
     for org, space, agent, user, session in itertools.product(ORGS, SPACES, AGENTS, USERS, SESSIONS):
         where: dict[str, Any] = {"org": org, "namespace": space, "agent": agent, "user_id": user, "session_id": session}
-        made.call("memory.set", memory_key=f"{KEY}-{session}", value=f"secret of {where}", **where)
-        made.call("profile.set", label=f"{LABEL}-{session}", value=f"secret of {where}", **where)
+        core.call("memory.set", memory_key=f"{KEY}-{session}", value=f"secret of {where}", **where)
+        core.call("profile.set", label=f"{LABEL}-{session}", value=f"secret of {where}", **where)
+
+
+@pytest.fixture
+def core(core_of: CoreOf, fill_again: Callable[..., None]) -> Core:
+    """A store in which every place holds a memory and a section."""
+    made = core_of(OPS, embedding.JOBS, {**profile.LATE, **system.LATE})
+    fill_again(made, fill)
     return made
 
 

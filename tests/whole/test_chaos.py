@@ -19,6 +19,7 @@ import psycopg
 import pytest
 
 from loom.storage.postgres.trial import TrialServer
+from postgres_server import cut_connections
 from running import Server, running
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -38,10 +39,6 @@ LONG = 5_000
 
 ROOM_LENGTH = 200_000
 SETTINGS = {"embedder": "hashing", "later_work": "elsewhere", "writes_per_minute": "1000000"}
-TERMINATE = (
-    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-    " WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name LIKE 'loom%'"
-)
 HOLDS = """
 SELECT 1 FROM pg_stat_activity AS a JOIN pg_locks AS l ON l.pid = a.pid
 WHERE a.usename = %s AND a.state = 'idle in transaction' AND l.locktype = 'advisory' AND l.granted
@@ -132,12 +129,11 @@ def test_nothing_acknowledged_is_lost_whatever_dies(postgres: TrialServer, tmp_p
         for thread in threads:
             thread.start()
         clients.wait_for(20)
-        with psycopg.connect(url, autocommit=True) as connection:
-            connection.execute(TERMINATE)
+        cut_connections(url, "loom%")
         clients.wait_for(40)
         servers[0].kill()
         workers[0].send_signal(signal.SIGKILL)
-        workers[0].wait(20)
+        workers[0].wait(60)
         clients.wait_for(60)
         postgres.stop()
         postgres.start()
@@ -157,7 +153,7 @@ def test_nothing_acknowledged_is_lost_whatever_dies(postgres: TrialServer, tmp_p
             threading.Event().wait(0.2)
         assert servers[2].call("ops.health")["status"] == "ok"
         workers[1].terminate()
-        assert workers[1].wait(20) == 0
+        assert workers[1].wait(60) == 0
 
 
 def holds_a_lock(url: str, login: str) -> bool:

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lease_kit import end_leases
 
-from loom import compose
-from loom.config import Settings
 from running import Server, running, spawn, wait_ready
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -50,16 +49,6 @@ def asked(server: Server, namespace: str) -> dict[str, Any]:
     return server.call("search.query", namespace=namespace, query="descale kettle lemon juice", explain=True)
 
 
-def end_leases(home: Path) -> None:
-    """Let the minute be over for which a worker that is gone has its jobs to itself."""
-    store = compose.database(Settings(home=home))
-    try:
-        with store.transaction("code", write=True) as tx:
-            assert tx.run("UPDATE job SET leased_until = 1 WHERE org = :org AND leased_until > 1") == 1
-    finally:
-        store.close()
-
-
 def test_a_power_cut_while_indexing(tmp_path: Path) -> None:
     root = repository(tmp_path / "kettles", 600)
     home = tmp_path / "home"
@@ -73,7 +62,7 @@ def test_a_power_cut_while_indexing(tmp_path: Path) -> None:
     before = server.call("code.index_status", namespace="kettles")
     server.kill()
     server.http.close()
-    end_leases(home)
+    end_leases(home, "code")
     with running(home, embedder="hashing") as again:
         status = until(again, "kettles", "ready")
         assert (status["state"], status["files_done"], status["problem"]) == ("ready", 601, ""), before

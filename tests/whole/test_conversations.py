@@ -5,10 +5,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from running import Server
+from running import Server, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -53,14 +54,17 @@ def test_a_transcript_is_imported_over_http_and_found_by_meaning(server: Server,
 def test_a_big_append_answers_before_its_vectors_are_made(server: Server) -> None:
     messages = [{"role": "user", "content": f"Note {n}: the heron eats {n} fishes."} for n in range(300)]
     messages.append({"role": "user", "content": "The treasurer resigned over an unpaid invoice."})
-    start = time.monotonic()
+    start_s = time.monotonic()
     answer = server.call("conversation.append", namespace="big", session="s", messages=messages)
-    assert (answer["appended"], time.monotonic() - start < 3.0) == (301, True)
+    answered_s = time.monotonic()
+    assert answer["appended"] == 301
     assert server.call("conversation.search", namespace="big", query="treasurer invoice", top_k=1)["results"]
-    deadline = time.monotonic() + VECTORS_TIMEOUT_S
-    while True:
-        hit = server.call("conversation.search", namespace="big", query="who left because of money owed?", top_k=1)
-        if hit["results"] and "treasurer" in hit["results"][0]["text"]:
-            break
-        assert time.monotonic() < deadline
-    assert hit["results"][0]["similarity"] > 0.5
+
+    def nearest() -> list[dict[str, Any]]:
+        asked = {"namespace": "big", "query": "who left because of money owed?", "top_k": 1}
+        return server.call("conversation.search", **asked)["results"]
+
+    wait_until(lambda: any("treasurer" in hit["text"] for hit in nearest()), VECTORS_TIMEOUT_S)
+    wait_until(lambda: server.call("ops.health")["jobs_waiting"] == 0, VECTORS_TIMEOUT_S)
+    assert nearest()[0]["similarity"] > 0.5
+    assert answered_s - start_s < time.monotonic() - answered_s, "the vectors took longer than the answer"

@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from running import Server, running
+from running import READY_TIMEOUT_S, Server, running, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -33,7 +33,7 @@ def write_until_dead(server: Server, acknowledged: dict[str, str], first: int) -
 def test_kill_during_writes_loses_nothing_acknowledged(tmp_path: Path, store: Mapping[str, str]) -> None:
     acknowledged: dict[str, str] = {}
     for turn in range(ROUNDS):
-        with running(tmp_path / "home", **store) as server:
+        with running(tmp_path / "home", synchronous="FULL", **store) as server:
             first = turn * 100_000
             threads = [
                 threading.Thread(target=write_until_dead, args=(server, acknowledged, first + writer))
@@ -42,13 +42,12 @@ def test_kill_during_writes_loses_nothing_acknowledged(tmp_path: Path, store: Ma
             before = len(acknowledged)
             for thread in threads:
                 thread.start()
-            while len(acknowledged) < before + 30:
-                threads[0].join(0.01)
+            wait_until(lambda before=before: len(acknowledged) >= before + 30, READY_TIMEOUT_S)
             server.kill()
             for thread in threads:
                 thread.join(30)
     assert len(acknowledged) >= ROUNDS * 30
-    with running(tmp_path / "home", **store) as server:
+    with running(tmp_path / "home", synchronous="FULL", **store) as server:
         for key, word in acknowledged.items():
             got = server.call("memory.get", namespace="crash", agent="a", memory_key=key)
             assert got["found"], key
@@ -58,12 +57,12 @@ def test_kill_during_writes_loses_nothing_acknowledged(tmp_path: Path, store: Ma
             assert key in [hit["memory_key"] for hit in found["results"]]
         total = server.call("memory.list", namespace="crash", agent="a", limit=1)["total"]
         assert total >= len(acknowledged)
-        assert server.call("ops.health")["status"] == "ok"
+        wait_until(lambda: server.call("ops.health")["status"] == "ok", READY_TIMEOUT_S)
 
 
 def test_a_second_server_on_the_same_store_shares_it(tmp_path: Path, store: Mapping[str, str]) -> None:
     home = tmp_path / "home"
-    with running(home, **store) as one, running(home, **store) as two:
+    with running(home, embedder="hashing", **store) as one, running(home, embedder="hashing", **store) as two:
         one.call("memory.set", namespace="n", agent="a", memory_key="k", value="written by the first zebraword")
         found = two.call("search.query", namespace="n", query="zebraword")
         assert [hit["memory_key"] for hit in found["memory"]["results"]] == ["k"]
@@ -76,8 +75,8 @@ def test_a_second_server_on_the_same_store_shares_it(tmp_path: Path, store: Mapp
 
 
 def test_a_stop_finishes_what_was_begun_and_exits_cleanly(tmp_path: Path, store: Mapping[str, str]) -> None:
-    with running(tmp_path / "home", **store) as server:
+    with running(tmp_path / "home", synchronous="FULL", **store) as server:
         server.call("memory.set", namespace="n", agent="a", memory_key="k", value="v")
         assert server.stop() == 0
-    with running(tmp_path / "home", **store) as again:
+    with running(tmp_path / "home", synchronous="FULL", **store) as again:
         assert again.call("memory.get", namespace="n", agent="a", memory_key="k")["value"] == "v"

@@ -1,13 +1,12 @@
 """What is gone is found by no operation, by no word and no meaning, and is not in the files."""
 
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from running import Server, running
+from running import READY_TIMEOUT_S, Server, running, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -36,9 +35,8 @@ def delete_version(server: Server, namespace: str) -> None:
 
 def expire(server: Server, namespace: str) -> None:
     server.call("memory.touch", namespace=namespace, agent="a", memory_key="gone", ttl_seconds=1)
-    deadline = time.monotonic() + 10
-    while server.call("memory.get", namespace=namespace, agent="a", memory_key="gone")["found"]:
-        assert time.monotonic() < deadline
+    read = {"namespace": namespace, "agent": "a", "memory_key": "gone"}
+    wait_until(lambda: not server.call("memory.get", **read)["found"], READY_TIMEOUT_S)
 
 
 WAYS = [delete, redact, delete_version, expire]

@@ -5,7 +5,6 @@ import json
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from hypothesis import strategies as st
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from running import Server, running
+from running import READY_TIMEOUT_S, Server, running, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -109,9 +108,8 @@ def filled_scope(server: Server, home: Path, where: tuple[str, str], number: int
     server.call("code.index", **bare, namespace=f"{space}-code", source=str(root), vectors=False)
     item = {"number": 1, "title": f"TypeError shared word crash {issue}", "body": f"shared word {issue}"}
     server.call("tracker.import", **bare, namespace=f"{space}-issues", repository=root.name, items=[item])
-    deadline = time.monotonic() + 30
-    while server.call("code.index_status", **bare, namespace=f"{space}-code")["state"] != "ready":
-        assert time.monotonic() < deadline
+    asked = {**bare, "namespace": f"{space}-code"}
+    wait_until(lambda: server.call("code.index_status", **asked)["state"] == "ready", READY_TIMEOUT_S)
     return [Row(code, org, f"{space}-code", "-", "-"), Row(issue, org, f"{space}-issues", "-", "-")]
 
 
@@ -211,7 +209,7 @@ REACHES = st.builds(
 
 
 @pytest.mark.timeout(400)
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(reach=REACHES)
 def test_no_read_shows_a_row_outside_the_tokens_reach(world: World, reach: Reach) -> None:
     pins = {"user_id": reach.user, "session_id": reach.session}

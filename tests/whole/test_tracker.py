@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lease_kit import end_leases
 
-from running import Server, running, spawn, wait_ready
+from running import Server, running, spawn, wait_ready, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -77,15 +78,12 @@ def test_issues_survive_a_power_cut_and_get_their_vectors_after_it(tmp_path: Pat
     assert server.call("tracker.import", namespace="bugs", items=items)["added"] == 400
     server.kill()
     server.http.close()
+    end_leases(home, "tracker")
     with running(home, embedder="hashing") as again:
         answer = again.call("tracker.search", namespace="bugs", query="word321")
         assert answer["results"][0]["issue"]["number"] == 321
         assert again.call("tracker.import", namespace="bugs", items=items)["unchanged"] == 400
-        for _ in range(POLLS_MAX * 2):  # after a crash a job's lease has to end first, which takes a minute
-            if again.call("ops.health", org="tracker")["jobs_waiting"] == 0:
-                break
-            with suppress(subprocess.TimeoutExpired):
-                again.process.wait(POLL_S)
+        wait_until(lambda: again.call("ops.health", org="tracker")["jobs_waiting"] == 0, POLLS_MAX * POLL_S)
         hits = again.call("tracker.search", namespace="bugs", query="word399", top_k=5)["results"]
         assert all(hit["similarity"] is not None for hit in hits)
         again.call("namespace.delete", org="tracker", name="bugs", confirm="bugs")

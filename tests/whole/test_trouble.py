@@ -102,7 +102,7 @@ def fill(home: Path) -> tuple[list[str], dict[str, object]]:
     home.mkdir(parents=True)
     (home.parent / "ballast").write_bytes(b"\0" * 4_000_000)
     kept: list[str] = []
-    with running(home, embedder="hashing") as server:
+    with running(home, embedder="hashing", synchronous="FULL") as server:
         for number in range(400):
             key = f"k{number}"
             body = {"namespace": "n", "agent": "a", "memory_key": key, "value": f"{key} " + "word " * 10_000}

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from loom.access.caller import LOCAL, Caller, ReadScope, Role
+from loom.access.caller import LOCAL, LOCAL_PRINCIPAL, Caller, ReadScope, Role
 from loom.errors import Unauthenticated, Unavailable
 from loom.storage.interface import SYSTEM_ORG, Database, Row, StoreError, Transaction
 
@@ -29,9 +29,12 @@ USED_EVERY_US = 60 * 1_000_000
 
 NOTED_MAX = 10_000
 
+GENERATIONS_MAX = 64
+"""Through how many tokens one may come from a person: a revocation may have to read all tokens once for each."""
+
 COLUMNS = """
 SELECT token_id, secret_sha256, name, role, pins, namespaces, read_scope, created_at, expires_at, revoked_at,
-    last_used_at
+    last_used_at, minted_by, generation
 FROM access_token
 """
 FIND = COLUMNS + "WHERE org = :org AND token_id = :token_id"
@@ -39,10 +42,23 @@ LIST = COLUMNS + "WHERE org = :org ORDER BY created_at DESC, token_id LIMIT :mos
 ANY = "SELECT 1 AS one FROM access_token WHERE org = :org LIMIT 1"
 ADD = """
 INSERT INTO access_token (org, token_id, secret_sha256, name, role, pins, namespaces, read_scope, created_at,
-    expires_at)
-VALUES (:org, :token_id, :secret_sha256, :name, :role, :pins, :namespaces, :read_scope, :created_at, :expires_at)
+    expires_at, minted_by, generation)
+VALUES (:org, :token_id, :secret_sha256, :name, :role, :pins, :namespaces, :read_scope, :created_at, :expires_at,
+    :minted_by, :generation)
 """
-REVOKE = "UPDATE access_token SET revoked_at = :now WHERE org = :org AND token_id = :token_id AND revoked_at IS NULL"
+# CROSS JOIN, so that SQLite looks up what each token minted, and does not read all tokens for each.
+MINTED = """
+WITH RECURSIVE minted (token_id, expires_at, revoked_at) AS (
+    SELECT token_id, expires_at, revoked_at FROM access_token WHERE org = :org AND minted_by = :token_id
+    UNION
+    SELECT access_token.token_id, access_token.expires_at, access_token.revoked_at FROM minted CROSS JOIN access_token
+    WHERE access_token.org = :org AND access_token.minted_by = minted.token_id
+)
+SELECT token_id, expires_at FROM minted WHERE revoked_at IS NULL
+"""
+REVOKE = (
+    "UPDATE access_token SET revoked_at = :now WHERE org = :org AND token_id IN (:token_ids) AND revoked_at IS NULL"
+)
 USED = """
 UPDATE access_token SET last_used_at = :at
 WHERE org = :org AND token_id = :token_id AND (last_used_at IS NULL OR last_used_at < :at)
@@ -61,6 +77,8 @@ class Token:
         expires_at: from when it is no good any more; None for never.
         revoked_at: when it was revoked; None while it is good.
         last_used_at: when it was used last, to the minute; None for never.
+        minted_by: the principal that minted it; None where that was not noted yet.
+        generation: through how many tokens it comes from a person.
     """
 
     caller: Caller
@@ -70,12 +88,30 @@ class Token:
     expires_at: int | None
     revoked_at: int | None
     last_used_at: int | None
+    minted_by: str | None
+    generation: int
 
 
-def mint(tx: Transaction, caller: Caller, name: str, now_us: int, expires_at: int | None) -> tuple[str, Token]:
+def enter(tx: Transaction) -> None:
+    """Let no token be revoked until the transaction ends; before what is read of tokens.
+
+    Who mints with a token so either sees that it was revoked, or is seen by what revokes it.
+    """
+    tx.share("access_token")
+
+
+def close(tx: Transaction) -> None:
+    """Let no token be minted or revoked until the transaction ends; before what is read of tokens."""
+    tx.lock("access_token")
+
+
+def mint(
+    tx: Transaction, caller: Caller, name: str, now_us: int, expires_at: int | None, minter: Token | None
+) -> tuple[str, Token]:
     """A new token for `caller`, whose principal is replaced by the token's id: its text, shown once, and its row.
 
-    `tx` is a write transaction on the system's org.
+    `tx` is a write transaction on the system's org that has entered. `minter` is the token that mints; None for the
+    local user.
     """
     token_id, secret = secrets.token_hex(ID_BYTES), secrets.token_urlsafe(SECRET_BYTES)
     tx.run(
@@ -89,6 +125,8 @@ def mint(tx: Transaction, caller: Caller, name: str, now_us: int, expires_at: in
         read_scope=caller.read_scope.word,
         created_at=now_us,
         expires_at=expires_at,
+        minted_by=LOCAL_PRINCIPAL if minter is None else minter.caller.principal,
+        generation=0 if minter is None else minter.generation + 1,
     )
     made = find(tx, token_id)
     if made is None:
@@ -107,14 +145,57 @@ def listed(tx: Transaction) -> Sequence[Token]:
     return [_token(row) for row in tx.rows(LIST, most=LISTED_MAX)]
 
 
-def revoke(tx: Transaction, token_id: str, now_us: int) -> None:
-    """End a token; nothing happens when it has ended before. Its row stays, and counts as a token that was minted."""
-    tx.run(REVOKE, token_id=token_id, now=now_us)
+def revoke(tx: Transaction, token_ids: Sequence[str], now_us: int) -> None:
+    """End tokens; nothing happens to one that has ended before. Rows stay, and count as tokens that were minted.
+
+    `tx` has closed.
+    """
+    tx.run(REVOKE, token_ids=list(token_ids), now=now_us)
+
+
+@dataclass(frozen=True, slots=True)
+class Minted:
+    """Tokens that come from one, through any number of others, and were not revoked.
+
+    Attributes:
+        good: ids of those that are good.
+        over: ids of those that have expired.
+    """
+
+    good: Sequence[str]
+    over: Sequence[str]
+
+
+def minted(tx: Transaction, token_id: str, now_us: int) -> Minted:
+    """The tokens that a token minted, itself or through others, whether those in between have ended or not.
+
+    All of them: as many as there are, in at most GENERATIONS_MAX steps.
+    """
+    good, over = list[str](), list[str]()
+    for row in tx.rows(MINTED, token_id=token_id):
+        expires_at = cast("int | None", row["expires_at"])
+        kind = good if expires_at is None or expires_at > now_us else over
+        kind.append(cast("str", row["token_id"]))
+    return Minted(good, over)
 
 
 def used(tx: Transaction, token_id: str, at_us: int) -> None:
     """Note when a token was used."""
     tx.run(USED, token_id=token_id, at=at_us)
+
+
+def check(token: Token | None, now_us: int) -> None:
+    """Go on only if there is a token, and it is good.
+
+    Raises:
+        Unauthenticated: there is none, or it was revoked or is over.
+    """
+    if token is None:
+        raise Unauthenticated("Authorization: the token is unknown; ask an admin for another")
+    if token.revoked_at is not None:
+        raise Unauthenticated("Authorization: the token was revoked; ask an admin for another")
+    if token.expires_at is not None and token.expires_at <= now_us:
+        raise Unauthenticated("Authorization: the token has expired; ask an admin for another")
 
 
 class Authenticator:
@@ -196,10 +277,7 @@ class Authenticator:
     def _good(self, token: Token) -> Caller:
         """The token's caller, while it is neither revoked nor over; its use is noted."""
         now_us = self._clock_us()
-        if token.revoked_at is not None:
-            raise Unauthenticated("Authorization: the token was revoked; ask an admin for another")
-        if token.expires_at is not None and token.expires_at <= now_us:
-            raise Unauthenticated("Authorization: the token has expired; ask an admin for another")
+        check(token, now_us)
         self._note(token, now_us)
         return token.caller
 
@@ -242,4 +320,6 @@ def _token(row: Row) -> Token:
         cast("int | None", row["expires_at"]),
         cast("int | None", row["revoked_at"]),
         cast("int | None", row["last_used_at"]),
+        cast("str | None", row["minted_by"]),
+        cast("int", row["generation"]),
     )

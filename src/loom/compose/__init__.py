@@ -16,7 +16,7 @@ from loom import __version__, federation, system
 from loom.access.caller import Install
 from loom.access.sessions import Sessions
 from loom.access.tokens import Authenticator
-from loom.compose.models import opened, reranker, writer
+from loom.compose.models import Breakers, opened, reranker, writer
 from loom.config import Settings, git_environment, is_loopback
 from loom.edges.dashboard import Dashboard, dashboard_routes
 from loom.edges.http.app import Http, http_app
@@ -209,7 +209,7 @@ def restore(settings: Settings, source: Path, show: sqlite_backup.Show) -> dict[
     return {one.name: one.byte_count for one in copied}
 
 
-def guarded(settings: Settings, store: Database, *, embeds: bool) -> SpaceGuard:
+def guarded(settings: Settings, store: Database, breakers: Breakers, *, embeds: bool) -> SpaceGuard:
     """The embedder that the settings name, once it is known that the store's vectors are of its space.
 
     Raises:
@@ -223,7 +223,7 @@ def guarded(settings: Settings, store: Database, *, embeds: bool) -> SpaceGuard:
     except BaseException:
         model.close()
         raise
-    return SpaceGuard(CachingEmbedder(model), spaces)
+    return SpaceGuard(CachingEmbedder(breakers.before(settings, model)), spaces)
 
 
 def reindex(settings: Settings, show: Show, *, anew: bool, may_switch: bool) -> Reindexed:
@@ -250,9 +250,10 @@ def build(settings: Settings, *, embeds: bool = True) -> App:
     Raises:
         StoreError: the store or the model's files cannot be used.
     """
-    language_model, store = writer(settings), database(settings)
+    breakers = Breakers()
+    language_model, store = writer(settings, breakers), database(settings)
     try:
-        model = guarded(settings, store, embeds=embeds)
+        model = guarded(settings, store, breakers, embeds=embeds)
     except BaseException:
         store.close()
         raise
@@ -266,6 +267,9 @@ def build(settings: Settings, *, embeds: bool = True) -> App:
     backlog = Backlog(store, clock_us)
     metrics.gauge("jobs_waiting", "Jobs of every org that wait or are being done.", backlog.waiting)
     metrics.gauge("jobs_oldest_seconds", "How long ago the oldest of them was asked for.", backlog.oldest_s)
+    rests = "How long it is not asked since it failed several times in a row; 0 while it is."
+    metrics.gauge("embedder_rest_seconds", f"The embedder. {rests}", breakers.embedder_rest_s)
+    metrics.gauge("writer_rest_seconds", f"The language model. {rests}", lambda: breakers.writer.rest_s)
     ops = registry()
     dispatcher = Dispatcher(
         registry=ops,

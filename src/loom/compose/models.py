@@ -1,16 +1,21 @@
 """The models that the settings name."""
 
 import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from loom.config import Settings
 from loom.models import sources
+from loom.models.breaker import CircuitBreaker
 from loom.models.endpoint import EmbeddingEndpoint, EndpointModel
+from loom.models.failing_fast import FailFastEmbedder, FailFastWriter, embedder_breaker, writer_breaker
 from loom.models.foreign import Family, Memory, Model
 from loom.models.foreign import opened as opened_foreign
 from loom.models.hashing import DIMENSION, HashingEmbedder
-from loom.models.interface import Embedder, EmbedderFailed
+from loom.models.interface import Embedder, EmbedderFailed, Space
 from loom.models.library import FASTEMBED, LibraryModel, family_of
 from loom.models.onnx import OnnxEmbedder
 from loom.models.openai_style import Endpoint, OpenAiStyle
@@ -35,10 +40,35 @@ def opened(settings: Settings, spaces: Spaces, *, anew: bool = False) -> Embedde
     Raises:
         StoreError: its files are not there, a setting is missing, or the model had to be asked and did not answer.
     """
-    return embedder(settings, Memory((lambda _: None) if anew else spaces.find, spaces.keep))
+    return embedder(settings, Memory((lambda _: None) if anew else spaces.find, spaces.keep), spaces.named)
 
 
-def embedder(settings: Settings, memory: Memory | None = None) -> Embedder:
+@dataclass(frozen=True, slots=True)
+class Breakers:
+    """What keeps callers from waiting for a model that does not answer; of one server.
+
+    Attributes:
+        questions: for the embedder, asked for questions.
+        passages: for the embedder, asked for passages.
+        writer: for the language model.
+    """
+
+    questions: CircuitBreaker = field(default_factory=partial(embedder_breaker, "questions"))
+    passages: CircuitBreaker = field(default_factory=partial(embedder_breaker, "passages"))
+    writer: CircuitBreaker = field(default_factory=writer_breaker)
+
+    def before(self, settings: Settings, made: Embedder) -> Embedder:
+        """The embedder behind its breakers, where it can fail to answer: the built-in one is a part of the server."""
+        return FailFastEmbedder(made, self.questions, self.passages) if _is_foreign(settings) else made
+
+    def embedder_rest_s(self) -> float:
+        """How long the embedder is not asked."""
+        return max(self.questions.rest_s, self.passages.rest_s)
+
+
+def embedder(
+    settings: Settings, memory: Memory | None = None, named: Callable[[Space], Space] = lambda space: space
+) -> Embedder:
     """The embedder that the settings name; its model is not loaded yet, unless it has to be asked what it is like.
 
     Raises:
@@ -47,13 +77,18 @@ def embedder(settings: Settings, memory: Memory | None = None) -> Embedder:
     if settings.embedder == "hashing":
         return HashingEmbedder(settings.embedder_dimension or DIMENSION)
     try:
-        if settings.embedder == ENDPOINT or settings.embedder.startswith(f"{FASTEMBED}:"):
+        if _is_foreign(settings):
             model, family = _foreign(settings)
             return _asked(model, family, memory or Memory(lambda _: None, lambda _space, _facts: None))
         model = sources.NAMED.get(settings.embedder)
-        return OnnxEmbedder(sources.installed(model) if model else sources.from_folder(Path(settings.embedder)))
+        source = sources.installed(model) if model else sources.from_folder(Path(settings.embedder))
+        return OnnxEmbedder(replace(source, space=named(source.space)))
     except sources.SourceUnusable as error:
         raise StoreError(str(error)) from error
+
+
+def _is_foreign(settings: Settings) -> bool:
+    return settings.embedder == ENDPOINT or settings.embedder.startswith(f"{FASTEMBED}:")
 
 
 def _foreign(settings: Settings) -> tuple[Model, Family]:
@@ -105,8 +140,8 @@ def reranker(settings: Settings) -> OnnxReranker | None:
         return None
 
 
-def writer(settings: Settings) -> Writer | None:
-    """The language model that the settings name, not called yet; None when they name none.
+def writer(settings: Settings, breakers: Breakers) -> Writer | None:
+    """The language model that the settings name, behind its breaker and not called yet; None when they name none.
 
     Raises:
         StoreError: they name half of one.
@@ -120,7 +155,7 @@ def writer(settings: Settings) -> Writer | None:
         raise StoreError(
             "setting writer_output_tokens_max (LOOM_WRITER_OUTPUT_TOKENS_MAX): is over half of writer_context_tokens"
         )
-    return OpenAiStyle(
+    model = OpenAiStyle(
         Endpoint(
             url=settings.writer_url,
             model=settings.writer_model,
@@ -130,3 +165,4 @@ def writer(settings: Settings) -> Writer | None:
             output_tokens_max=settings.writer_output_tokens_max,
         )
     )
+    return FailFastWriter(model, breakers.writer)

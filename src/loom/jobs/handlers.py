@@ -9,6 +9,18 @@ from loom.models.writer import Writer
 from loom.storage.interface import Database
 
 
+class PutOff(Exception):
+    """A job's turn has not come: what it needs is left alone for a while, since it failed several times in a row.
+
+    Attributes:
+        rest_s: for how long.
+    """
+
+    def __init__(self, rest_s: float) -> None:
+        super().__init__(f"put off for {rest_s:.0f} s")
+        self.rest_s = rest_s
+
+
 @dataclass(frozen=True, slots=True)
 class Bench:
     """What a handler works with. It opens transactions itself, and never holds one while a model runs.
@@ -31,7 +43,8 @@ class Bench:
 
 
 Handler = Callable[[Bench, str, Sequence[str]], None]
-"""Does one kind of job for an org and some subjects. An error puts all of them back for later."""
+"""Does one kind of job for an org and some subjects. An error puts all of them back for later; an `EmbedderFailed` or
+a `PutOff` with a rest until then, as if they had not been taken."""
 
 Sweep = Callable[[Bench, str], None]
 """Bounded upkeep of one org, run from time to time. Nothing may depend on it for correctness."""

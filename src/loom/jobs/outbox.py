@@ -153,6 +153,19 @@ def failed(tx: Transaction, jobs: Sequence[Job], now_us: int) -> None:
         )
 
 
+def put_off(tx: Transaction, jobs: Sequence[Job], run_at_us: int) -> None:
+    """Put back jobs that could not be tried, for a later moment: that was no failure of theirs."""
+    for job in sorted(jobs, key=lambda job: (job.kind, job.subject)):
+        tx.send(
+            LATER,
+            kind=job.kind,
+            subject=job.subject,
+            generation=job.generation,
+            attempts=job.attempts,
+            run_at=run_at_us,
+        )
+
+
 def waiting(tx: Transaction) -> int:
     """How many jobs of the org are not done."""
     row = tx.row(COUNT)

@@ -18,9 +18,10 @@ from itertools import groupby
 from typing import TypeVar
 
 from loom.jobs import outbox
-from loom.jobs.handlers import Bench, Handler, Sweep
+from loom.jobs.handlers import Bench, Handler, PutOff, Sweep
 from loom.jobs.late import LateQueue
 from loom.jobs.outbox import Job, Kinds
+from loom.models.interface import EmbedderFailed
 from loom.storage.interface import SYSTEM_ORG, Raced, Transaction
 
 TOGETHER_MAX = 32
@@ -70,12 +71,22 @@ class _Lane:
         most: how many at once.
         woken: the orgs to look at soon.
         later_s: when an org's next job becomes due, by the steady clock, where that is before the next look.
+        rests_s: until when kinds of job are not taken, by the steady clock: what they need does not answer.
     """
 
     kinds: Kinds
     most: int
     woken: set[str] = field(default_factory=set[str])
     later_s: dict[str, float] = field(default_factory=dict[str, float])
+    rests_s: dict[str, float] = field(default_factory=dict[str, float])
+
+    def wanted(self) -> Kinds:
+        """The kinds to take now."""
+        now_s = time.monotonic()
+        resting = {kind for kind, until_s in list(self.rests_s.items()) if until_s > now_s}
+        if self.kinds.among:
+            return Kinds(tuple(kind for kind in self.kinds.names if kind not in resting), among=True)
+        return Kinds((*self.kinds.names, *sorted(resting)))
 
 
 class Worker:
@@ -194,7 +205,7 @@ class Worker:
         """Take some of the org's due jobs and do them; how many there were."""
         jobs = () if self._stopping or not self._fit() else self._taken(org, lane)
         for kind, group in groupby(sorted(jobs, key=_batch), key=_batch):
-            self._do(org, kind[0], list(group))
+            self._do(org, kind[0], list(group), lane)
         return len(jobs)
 
     def sweep(self, org: str) -> None:
@@ -204,9 +215,10 @@ class Worker:
 
     def _taken(self, org: str, lane: _Lane) -> Sequence[Job]:
         with self._bench.database.transaction(org, write=False) as tx:
-            if not outbox.due(tx, self._bench.clock_us(), lane.kinds):
+            kinds = lane.wanted()
+            if not outbox.due(tx, self._bench.clock_us(), kinds):
                 return ()
-        return self._written(org, lambda tx: outbox.take(tx, self._bench.clock_us(), lane.most, lane.kinds))
+        return self._written(org, lambda tx: outbox.take(tx, self._bench.clock_us(), lane.most, kinds))
 
     def _note_next(self, org: str, lane: _Lane) -> None:
         """Wake for the org's next job when it becomes due, where that is sooner than the next look at every org."""
@@ -218,12 +230,17 @@ class Worker:
             if next_us is not None:
                 lane.later_s[org] = time.monotonic() + (next_us - now_us) / SECOND_US
 
-    def _do(self, org: str, kind: str, jobs: Sequence[Job]) -> None:
-        handler = self._handlers.get(kind)
+    def _do(self, org: str, kind: str, jobs: Sequence[Job], lane: _Lane) -> None:
+        handler, subjects, rests_s = self._handlers.get(kind), [job.subject for job in jobs], list[float]()
         done = handler is not None and attempted(
-            f"{len(jobs)} jobs {kind}", lambda: handler(self._bench, org, [job.subject for job in jobs])
+            f"{len(jobs)} jobs {kind}", lambda: rests_s.append(_rest_s(handler, self._bench, org, subjects))
         )
-        if done:
+        rest_s = sum(rests_s)
+        if rest_s > 0:
+            lane.rests_s[kind] = time.monotonic() + rest_s
+            run_at_us = self._bench.clock_us() + int(rest_s * SECOND_US)
+            self._written(org, lambda tx: outbox.put_off(tx, jobs, run_at_us))
+        elif done:
             self._written(org, lambda tx: outbox.done(tx, jobs))
         else:
             self._written(org, lambda tx: outbox.failed(tx, jobs, self._bench.clock_us()))
@@ -289,6 +306,19 @@ class Worker:
 
     def _every_org(self) -> Sequence[str]:
         return [*self._bench.database.orgs(), SYSTEM_ORG]
+
+
+def _rest_s(handler: Handler, bench: Bench, org: str, subjects: Sequence[str]) -> float:
+    """Do jobs; how long they are put off because what they need is left alone for a while, 0 when they are done."""
+    try:
+        handler(bench, org, subjects)
+    except PutOff as put_off:
+        return put_off.rest_s
+    except EmbedderFailed as failure:
+        if failure.rest_s <= 0:
+            raise
+        return failure.rest_s
+    return 0.0
 
 
 def _batch(job: Job) -> tuple[str, str]:

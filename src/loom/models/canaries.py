@@ -36,6 +36,14 @@ def known(model: str) -> Mapping[str, str]:
     return {row["text"]: row["vector"] for row in tomllib.loads(text).get(model, [])}
 
 
+def agree(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
+    """Whether canaries of two measurements are of one model, as far as they can tell."""
+    if one.keys() != other.keys():
+        return False
+    pairs = [(unpack(packed), unpack(other[text])) for text, packed in one.items()]
+    return all(left.shape == right.shape and float(left @ right) >= COSINE_MIN for left, right in pairs)
+
+
 def check(space: Space, embed: Callable[[str], Vector], canaries: Mapping[str, str]) -> None:
     """Embed each canary as a passage and compare.
 

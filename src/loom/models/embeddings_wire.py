@@ -8,6 +8,7 @@ from typing import Final, cast
 import numpy as np
 
 from loom.canonical import Json
+from loom.models.breaker import Blame
 from loom.models.interface import EmbedderFailed, unit
 from loom.models.openai_wire import KEY_REFUSED, NO_QUOTA, NOT_THERE, REDIRECTED, TOO_LONG_KINDS, Reply
 from loom.storage.indexes import Vector
@@ -22,6 +23,7 @@ TEXT_LENGTH_MAX: Final = 32_768
 """Characters of a text that are sent; more than the tokens of nearly every model hold."""
 
 TOO_LARGE: Final = 413
+NO_VECTOR: Final = "the endpoint's answer holds something that is no vector"
 REFUSALS: Final = frozenset({400, TOO_LARGE, 422})
 """Statuses of an endpoint to which the request is too large, or holds a field it does not know."""
 
@@ -29,6 +31,9 @@ TOO_LONG_WORDS: Final = re.compile(
     r"context (?:length|size|window)|too (?:long|large|many tokens)|max\w*[\w ]{0,30} (?:tokens|length)", re.IGNORECASE
 )
 """What servers say in words, some with status 500, of a text that does not fit."""
+
+SIZE_WORDS: Final = re.compile(r"length|long|large|token|batch|size|many|max|limit|at most|exceed", re.IGNORECASE)
+"""Some of these are in what servers say of a request that is too large, whatever else."""
 
 
 def batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -99,6 +104,15 @@ def is_too_long(reply: Reply) -> bool:
     return bool(kinds & TOO_LONG_KINDS) or (isinstance(said, str) and bool(TOO_LONG_WORDS.search(said)))
 
 
+def can_be_too_much(reply: Reply) -> bool:
+    """Whether an error can mean that fewer or shorter texts may be taken: it says so, or nothing that is understood."""
+    if is_too_long(reply):
+        return True
+    said = _error(reply, "message")
+    understood = isinstance(said, str) and said.isascii()
+    return reply.status in REFUSALS and (not understood or bool(SIZE_WORDS.search(str(said))))
+
+
 def is_hopeless(reply: Reply) -> bool:
     """Whether an error of a kind that is asked again will not go away by that."""
     return is_too_long(reply) or NO_QUOTA in {_error(reply, "code"), _error(reply, "type")}
@@ -114,25 +128,35 @@ def failure(reply: Reply) -> EmbedderFailed:
         )
     if status in KEY_REFUSED:
         return EmbedderFailed(f"the endpoint refuses the key (HTTP {status}); see LOOM_EMBEDDER_API_KEY")
-    if status == NOT_THERE:
-        return EmbedderFailed(
-            "the endpoint knows no such path or model (HTTP 404); see LOOM_EMBEDDER_URL and LOOM_EMBEDDER_MODEL"
-        )
     if is_too_long(reply):
-        return EmbedderFailed(f"the text is too long for the endpoint (HTTP {status})")
+        return EmbedderFailed(f"the text is too long for the endpoint (HTTP {status})", blame=Blame.INPUT)
     if is_hopeless(reply):
         return EmbedderFailed("the endpoint says that the key's quota is used up")
-    return EmbedderFailed(f"the endpoint answers HTTP {status}")
+    told = {
+        NOT_THERE: "the endpoint knows no such path or model (HTTP 404); see LOOM_EMBEDDER_URL and LOOM_EMBEDDER_MODEL",
+        **{
+            refusal: f"the endpoint refuses every text (HTTP {refusal}); see LOOM_EMBEDDER_MODEL"
+            for refusal in REFUSALS
+        },
+    }
+    return EmbedderFailed(told.get(status, f"the endpoint answers HTTP {status}"))
+
+
+def refused(reply: Reply) -> EmbedderFailed:
+    """What a reply means to a text where the endpoint takes others."""
+    if reply.status in REFUSALS and not is_too_long(reply):
+        return EmbedderFailed(f"the endpoint refuses the text (HTTP {reply.status})", blame=Blame.INPUT)
+    return failure(reply)
 
 
 def _vector(value: object) -> Vector:
     numbers = cast("list[object]", value) if isinstance(value, list) else []
     if not numbers or not all(isinstance(one, int | float) and not isinstance(one, bool) for one in numbers):
-        raise EmbedderFailed("the endpoint's answer holds something that is no vector")
+        raise EmbedderFailed(NO_VECTOR, blame=Blame.INPUT)
     try:
         return unit(np.asarray(numbers, dtype=np.float32))
     except OverflowError:  # an integer that no float holds
-        raise EmbedderFailed("the endpoint's answer holds something that is no vector") from None
+        raise EmbedderFailed(NO_VECTOR, blame=Blame.INPUT) from None
 
 
 def _error(reply: Reply, name: str) -> object:

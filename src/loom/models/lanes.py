@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from threading import BoundedSemaphore
 from typing import Final, TypeVar
 
+from loom.models.breaker import Blame
 from loom.models.interface import EmbedderFailed
 from loom.models.sources import SourceUnusable
 from loom.storage.indexes import Vector
@@ -15,6 +16,7 @@ WORKERS: Final = 2
 QUERIES_WAITING_MAX: Final = 64
 PASSAGES_WAITING_MAX: Final = 256
 CLOSED: Final = "the embedder is closed"
+BUSY: Final = "the embedder is busy: no place in its queue became free in time"
 
 Done = TypeVar("Done")
 
@@ -38,12 +40,12 @@ class Lane:
             EmbedderFailed: no place became free before `deadline`, by the steady clock, or the lane is closed.
         """
         if not self.places.acquire(timeout=max(0.0, deadline - time.monotonic())):
-            raise EmbedderFailed("the embedder is busy: no place in its queue became free in time")
+            raise EmbedderFailed(BUSY, blame=Blame.CALLERS)
         try:
             future = self.workers.submit(embed, text)
         except RuntimeError:  # what a pool that was shut down raises
             self.places.release()
-            raise EmbedderFailed(CLOSED) from None
+            raise EmbedderFailed(CLOSED, blame=Blame.CALLERS) from None
         future.add_done_callback(lambda _: self.places.release())
         return future
 
@@ -63,9 +65,10 @@ def result(future: Future[Done], deadline: float) -> Done:
     except TimeoutError:
         raise EmbedderFailed("the embedder was not done in time") from None
     except CancelledError:
-        raise EmbedderFailed(CLOSED) from None
+        raise EmbedderFailed(CLOSED, blame=Blame.CALLERS) from None
     if isinstance(error, EmbedderFailed | SourceUnusable):
-        raise EmbedderFailed(str(error)) from None
+        blame = error.blame if isinstance(error, EmbedderFailed) else Blame.SERVICE
+        raise EmbedderFailed(str(error), blame=blame) from None
     if error is not None:  # its message may hold the text, so only its name is told
         raise EmbedderFailed(f"the embedder failed ({type(error).__name__})") from None
     return future.result()

@@ -14,6 +14,7 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from loom.models.breaker import Blame
 from loom.models.foreign import Family
 from loom.models.interface import EmbedderFailed, unit
 from loom.models.lanes import CLOSED, PASSAGES_WAITING_MAX, QUERIES_WAITING_MAX, Lane, result
@@ -121,7 +122,7 @@ class LibraryModel:
                 try:
                     self._loading = self._passages.workers.submit(self._loaded)
                 except RuntimeError:  # what a pool that was shut down raises
-                    raise EmbedderFailed(CLOSED) from None
+                    raise EmbedderFailed(CLOSED, blame=Blame.CALLERS) from None
             return self._loading
 
     def _loaded(self) -> Callable[[str], Vector]:

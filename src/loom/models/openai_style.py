@@ -92,7 +92,7 @@ class OpenAiStyle:
             raise WriterFailed("the text is too long for the model's context", retryable=False, too_long=True)
         until_s = time.monotonic() + min(timeout_s, self._endpoint.timeout_s)
         if not self._turns.acquire(timeout=max(0.0, min(TURN_TIMEOUT_S, until_s - time.monotonic()))):
-            raise WriterFailed("too many calls of the model are under way", retryable=True)
+            raise WriterFailed("too many calls of the model are under way", retryable=True, crowded=True)
         try:
             ask = Ask(self.model, instructions, text, made, self._endpoint.output_tokens_max)
             # An event loop of its own, since only there a whole exchange can be given up at a moment of the clock.

@@ -121,10 +121,7 @@ def installed(model: str = DEFAULT_MODEL) -> Source:
 
 def word_for(space: Space) -> str:
     """What the setting `embedder` calls a space's model, if `installed` gives it; else empty."""
-    row = _rows().get(space.model)
-    if row is None or space.source != f"{row.package}=={row.version}":
-        return ""
-    return next((word for word, model in NAMED.items() if model == space.model), "")
+    return next((word for word, model in NAMED.items() if _is_of(space, _rows()[model])), "")
 
 
 def across_cosine(embedder: Embedder) -> float:
@@ -133,9 +130,13 @@ def across_cosine(embedder: Embedder) -> float:
     Texts of two languages are further apart, whatever they say: what is nothing in one language may be an answer in
     another.
     """
-    row = _rows().get(embedder.space.model) if word_for(embedder.space) else None
-    known = None if row is None else row.across_cosine
+    known = next((row.across_cosine for row in _rows().values() if _is_of(embedder.space, row)), None)
     return embedder.random_cosine if known is None else known
+
+
+def _is_of(space: Space, row: _Row) -> bool:
+    """By the files alone: a package of another version or name may carry the same ones."""
+    return (space.weights_sha256, space.tokenizer_sha256) == (row.weights_sha256, row.tokenizer_sha256)
 
 
 def from_folder(folder: Path) -> Source:

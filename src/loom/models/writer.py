@@ -15,13 +15,26 @@ class WriterFailed(Exception):
         retryable: whether asking again later may help.
         too_long: whether asking for less at once may help: the text or the answer did not fit.
         misconfigured: whether the settings or the account are to blame, whatever is asked.
+        crowded: whether too many callers are to blame, and not the model.
+        rest_s: how long it will not be asked, since it failed several times in a row; 0 when it may be at once.
     """
 
-    def __init__(self, message: str, *, retryable: bool, too_long: bool = False, misconfigured: bool = False) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        retryable: bool,
+        too_long: bool = False,
+        misconfigured: bool = False,
+        crowded: bool = False,
+        rest_s: float = 0.0,
+    ) -> None:
         super().__init__(message)
         self.retryable = retryable
         self.too_long = too_long
         self.misconfigured = misconfigured
+        self.crowded = crowded
+        self.rest_s = rest_s
 
 
 class Writer(Protocol):

@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,7 @@ from loom.ops.idempotency import Attempt
 from loom.ops.ratelimit import RateLimit
 from loom.ops.registry import Registry
 from loom.ops.spec import AnyOp, Context, Kind, Later, Limits, Prepare, Request
-from loom.storage.interface import SYSTEM_ORG, Database, Raced, StoreError
+from loom.storage.interface import SYSTEM_ORG, Crowded, Database, Raced, StoreError
 
 ATTEMPTS_MAX = 4
 BACKOFF_S = 0.002
@@ -106,9 +106,8 @@ class Dispatcher:
         if op.prepare is not None:
             prepared = op.prepare(self._bench(op, caller, scope), request)
 
-        def run() -> dict[str, Any]:
+        def run(turn: Sequence[str]) -> dict[str, Any]:
             write = op.kind is not Kind.READ
-            turn = op.turn(request) if op.turn is not None else ()
             with self.database.transaction(org, write=write, may_lag=op.may_lag, turn=turn) as tx:
                 now_us = self.clock_us()
                 if attempt:
@@ -134,7 +133,7 @@ class Dispatcher:
                     idempotency.keep(tx, attempt, body, now_us)
                 return body
 
-        body = retried(op, run)
+        body = retried(op, run, op.turn(request) if op.turn is not None else ())
         if op.kind is not Kind.READ:
             self.wake(request.org)
         return named(body, ignored)
@@ -163,13 +162,17 @@ class Dispatcher:
         )
 
 
-def retried(op: AnyOp, run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """`run`, again when another transaction won the race; Conflict after 4 times."""
-    for turn in range(ATTEMPTS_MAX):
+def retried(op: AnyOp, run: Callable[[Sequence[str]], dict[str, Any]], turn: Sequence[str]) -> dict[str, Any]:
+    """`run` in a turn, again when another transaction won the race; Conflict after 4 times.
+
+    Where those of the turn cannot wait for what it wants, it waits by itself, and holds up none of them.
+    """
+    for number in range(ATTEMPTS_MAX):
         try:
-            return run()
-        except Raced:
-            time.sleep(random.uniform(0, BACKOFF_S * 2**turn))  # noqa: S311  # jitter, not a secret
+            return run(turn)
+        except Raced as race:
+            turn = () if isinstance(race, Crowded) else turn
+            time.sleep(random.uniform(0, BACKOFF_S * 2**number))  # noqa: S311  # jitter, not a secret
     raise Conflict(f"{op.name} lost {ATTEMPTS_MAX} races in a row; try again")
 
 

@@ -79,8 +79,11 @@ def attempt(principal: str, key: str, op: str, args: Mapping[str, Any]) -> Attem
 
 
 def lock(tx: Transaction, this: Attempt) -> None:
-    """Hold the key until the transaction ends, so that of two attempts at once the second waits."""
-    tx.lock("idempotency", this.principal, this.key)
+    """Hold the key until the transaction ends, so that of two attempts at once the second waits.
+
+    Taken before all else. One that joins others, who hold more, does not wait: see `Transaction.lock_own`.
+    """
+    tx.lock_own("idempotency", this.principal, this.key)
 
 
 def earlier_answer(tx: Transaction, this: Attempt, now_us: int) -> dict[str, Any] | None:

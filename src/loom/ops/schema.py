@@ -1,17 +1,22 @@
 """JSON Schemas of an operation's two types, as every face shows them."""
 
 from collections.abc import Mapping
+from copy import deepcopy
+from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
-from pydantic.json_schema import GenerateJsonSchema
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 from pydantic_core import CoreSchema, to_jsonable_python
 
 from loom.ops.spec import IDENTITY_FIELDS, AnyOp
 
 SHOWN_IDENTITY = ("namespace", "run_id")
 """The identity fields that a listed tool shows; the others come from the token and the transport."""
+
+SCHEMAS_MAX = 512
+"""Types whose schemas are kept, in each direction: more than the operations have. Each face asks for all of them."""
 
 IGNORED_ARGS: Mapping[str, object] = {
     "type": "array",
@@ -44,7 +49,7 @@ def request_schema(op: AnyOp, *, listed: bool) -> dict[str, Any]:
         listed: for an MCP tool: only `namespace` and `run_id` of the identity
             fields are shown, and none of them is required.
     """
-    schema = op.takes.model_json_schema(schema_generator=_Untitled)
+    schema = deepcopy(_generated(op.takes, "validation"))
     _add_made_defaults(op.takes, schema)
     if listed:
         for field in IDENTITY_FIELDS:
@@ -56,11 +61,16 @@ def request_schema(op: AnyOp, *, listed: bool) -> dict[str, Any]:
 
 def answer_schema(op: AnyOp) -> dict[str, Any]:
     """The schema of what `op` gives, `ignored_args` included."""
-    schema = op.gives.model_json_schema(mode="serialization", schema_generator=_Untitled)
+    schema = deepcopy(_generated(op.gives, "serialization"))
     schema["type"] = "object"
     schema.setdefault("properties", {})["ignored_args"] = dict(IGNORED_ARGS)
     _not_required(schema, op.gives.ABSENT_WHEN_NONE)
     return schema
+
+
+@lru_cache(SCHEMAS_MAX)
+def _generated(model: type[BaseModel], mode: JsonSchemaMode) -> dict[str, Any]:
+    return model.model_json_schema(mode=mode, schema_generator=_Untitled)
 
 
 def _not_required(schema: dict[str, Any], fields: frozenset[str]) -> None:

@@ -37,6 +37,13 @@ class Raced(Exception):
     """Another transaction won; nothing was kept, and the same work may be run again."""
 
 
+class Crowded(Raced):
+    """Somebody else holds what is wanted, and those who share the transaction cannot wait for it.
+
+    The same work is to be run again as a write that stands for itself.
+    """
+
+
 def only(rows: Sequence[Row]) -> Row | None:
     """The one row of a query's, or None.
 
@@ -110,6 +117,14 @@ class Transaction(Protocol):
 
         Like `send` it may wait for the next statement that has an answer, which then sees what those
         left that held the key before.
+        """
+        ...
+
+    def lock_own(self, *key: str) -> None:
+        """Like `lock`, for what is not the turn's; by whoever holds nothing else yet but the turn of others.
+
+        Where writers share a commit, who joins them waits for nobody: what they hold may be what the holder of the
+        key waits for. Instead it, or the next statement that has an answer, raises Crowded.
         """
         ...
 

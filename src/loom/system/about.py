@@ -49,6 +49,12 @@ class HealthAnswer(Answer):
     ]
     jobs_waiting: Annotated[int, Field(description="Work of this tenant that is yet to be done, such as embedding.")]
     degraded: Annotated[list[str], Field(description="The parts that do not work; empty when all do.")]
+    embedder_rest_s: Annotated[
+        float | None,
+        Field(description="For how long the embedder is not asked, as it failed several times in a row; absent else."),
+    ] = None
+
+    ABSENT_WHEN_NONE = frozenset({"embedder_rest_s"})
 
 
 class CapabilitiesRequest(ServerRequest):
@@ -83,23 +89,25 @@ class Models:
     Attributes:
         space: what the embedder's vectors are of.
         embedder_ok: whether the embedder gives a vector in time.
+        embedder_rest_s: how long it is not asked, since it failed several times in a row; None while it is.
         writer_configured: whether there is a language model.
     """
 
     space: Space
     embedder_ok: bool
+    embedder_rest_s: float | None
     writer_configured: bool
 
 
 def models(prepare: Prepare, request: HealthRequest) -> Models:
     """Look at the models. The text is another one each time, so that no remembered vector answers."""
     del request
+    works, rest_s = True, 0.0
     try:
         prepare.embedder.embed_query(f"{PROBE} {prepare.now_us}", EMBED_TIMEOUT_S)
-        works = True
-    except EmbedderFailed:
-        works = False
-    return Models(prepare.embedder.space, embedder_ok=works, writer_configured=prepare.writer is not None)
+    except EmbedderFailed as failure:
+        works, rest_s = False, failure.rest_s
+    return Models(prepare.embedder.space, works, round(rest_s, 1) or None, prepare.writer is not None)
 
 
 def health(ctx: Context, request: HealthRequest) -> HealthAnswer:
@@ -120,6 +128,7 @@ def health(ctx: Context, request: HealthRequest) -> HealthAnswer:
         writer_configured=found.writer_configured,
         jobs_waiting=outbox.waiting(ctx.tx),
         degraded=[] if works else ["embedder"],
+        embedder_rest_s=found.embedder_rest_s,
     )
 
 

@@ -22,6 +22,9 @@ from loom.system.spaces import Spaces, told
 LOOK_S: Final = 1.0
 """How old may be what is known of the record."""
 
+NOTE_S: Final = 60.0
+"""How often it notes that it makes vectors: see `spaces.IN_USE_US`."""
+
 RETIRED: Final = (
     "the store's vectors are of another model now than this server's; start it again with the setting embedder"
     " (LOOM_EMBEDDER) that they were made with"
@@ -53,6 +56,8 @@ class SpaceGuard(WrappingEmbedder):
         self._clock_s = clock_s
         self._looking = Lock()
         self._looked_s = float("-inf")
+        self._noting = Lock()
+        self._noted_s = float("-inf")
         self._served = ""
         self._told = False
 
@@ -71,8 +76,8 @@ class SpaceGuard(WrappingEmbedder):
     def embed_passages(self, texts: Sequence[str], timeout_s: float) -> list[Vector]:
         """One vector for each passage; a store of no space is of this one from now on. See `Embedder`."""
         self._need()
-        if texts and not self._served:
-            self._adopt()
+        if texts:
+            self._note()
         vectors = self._inner.embed_passages(texts, timeout_s)
         self._need()
         return vectors
@@ -95,11 +100,18 @@ class SpaceGuard(WrappingEmbedder):
         finally:
             self._looking.release()
 
-    def _adopt(self) -> None:
-        try:
-            self._served = self._spaces.adopt(self.space)
-        except StoreError as error:
-            raise EmbedderFailed("the store cannot note which model its vectors are of") from error
+    def _note(self) -> None:
+        """See that the record says that vectors of this space are made; a store of none is of this one from now on."""
+        with self._noting:
+            if self._served and self._clock_s() - self._noted_s < NOTE_S:
+                return
+            now_s = self._clock_s()
+            try:
+                if not self._served or not self._spaces.use(self.space):
+                    self._served = self._spaces.adopt(self.space)
+            except StoreError as error:
+                raise EmbedderFailed("the store cannot note which model its vectors are of") from error
+            self._noted_s = now_s
         self._tell()
         self._need()
 

@@ -76,7 +76,8 @@ class Reindex:
         spaces: the store's record.
         planes: everything that has vectors.
         show: told of progress.
-        anew: whether to forget first what there is in that space: its model was changed behind its name.
+        anew: whether to forget first what there is in that space: its model was changed behind its name. What a run
+            that did so and was stopped has made since is kept.
         may_switch: whether the store may be switched to another model by it.
         settle_s: how long after the switch to wait for what is still under way.
         wait: waits for so many seconds.
@@ -109,11 +110,10 @@ class Reindex:
             )
         if serving is None and set(self.spaces.held()) <= {space.fingerprint}:
             self.spaces.adopt(space)
-        fresh = self.spaces.build(space)
-        changes = self.spaces.book().serving != space
-        if self.anew or (fresh and changes):
-            # Vectors of an earlier time when the store was of this space may be of texts that have changed since.
+        if self.spaces.build(space, anew=self.anew):
             self._drop({name for name in self.spaces.held() if name != space.fingerprint}, "clearing")
+            self.spaces.cleared(space, anew=self.anew)
+        changes = self.spaces.book().serving != space
         self._passes("embedding", LEFT_MAX if changes else 0)
         if changes:
             if not self.spaces.switch(space):
@@ -127,6 +127,7 @@ class Reindex:
         dropped = self._drop({space.fingerprint}, "dropping old vectors")
         # A write of the old space that waited long for its locks may have come meanwhile.
         self._passes("looking once more", 0)
+        self.spaces.finish(space)
         self.bench.database.maintain()
         return Reindexed(self._items, len(self._refused), dropped)
 

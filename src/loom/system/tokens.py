@@ -95,6 +95,13 @@ class TokenView(Answer):
     expires_at: Annotated[Instant | None, Field(description="When it ends by itself; null for never.")]
     last_used_at: Annotated[Instant | None, Field(description="When it was used last, to the minute; null for never.")]
     revoked_at: Annotated[Instant | None, Field(description="When it was revoked; null while it was not.")]
+    minted_by: Annotated[
+        str | None,
+        Field(
+            description="Who minted it: the token_id of a token, or local for somebody on the server's own machine "
+            "without one; null for tokens from before this was kept."
+        ),
+    ]
 
 
 class MintAnswer(TokenView):
@@ -119,6 +126,13 @@ class RevokeRequest(ServerRequest):
     """What token.revoke takes."""
 
     token_id: Annotated[Name, Field(description="The token to end, as token.list names it.")]
+    keep_minted: Annotated[
+        bool,
+        Field(
+            description="Whether the tokens that it minted, and those that they minted, stay good. "
+            "Left out, they end with it; revoke a token again to end what was kept."
+        ),
+    ] = False
 
 
 class RevokeAnswer(Answer):
@@ -126,14 +140,22 @@ class RevokeAnswer(Answer):
 
     token_id: Annotated[str, Field(description="The token that has ended.")]
     revoked_at: Annotated[Instant, Field(description="When it ended; the first time, if it was revoked before.")]
+    minted_revoked: Annotated[
+        int, Field(description="How many good tokens ended with it: those that it minted, itself or through others.")
+    ]
+    minted_kept: Annotated[int, Field(description="How many such tokens are still good, for keep_minted.")]
 
 
 def mint(ctx: Context, request: MintRequest) -> MintAnswer:
-    """Mint a token that reaches no further than its minter."""
+    """Mint a token that reaches no further than its minter, which is good until this has been written."""
+    minter = _minter(ctx)
+    if minter is not None and minter.generation >= tokens.GENERATIONS_MAX:
+        raise Denied(f"{tokens.GENERATIONS_MAX} tokens minted one another down to this; mint with an earlier one")
     wanted = _wanted(ctx.caller, request)
     if not covers(ctx.caller, wanted):
         raise Denied("role, pins, namespaces, read_scope: a token cannot reach further than the one that mints it")
-    text, token = tokens.mint(ctx.tx, wanted, request.name, ctx.now_us, _ending(ctx, request))
+    expires_at = _ending(minter, request, ctx.now_us)
+    text, token = tokens.mint(ctx.tx, wanted, request.name, ctx.now_us, expires_at, minter)
     return MintAnswer(token=text, **dict(view(token)))
 
 
@@ -145,13 +167,23 @@ def list_tokens(ctx: Context, request: ListRequest) -> ListAnswer:
 
 
 def revoke(ctx: Context, request: RevokeRequest) -> RevokeAnswer:
-    """End a token."""
+    """End a token, and those that it minted, itself or through others.
+
+    None of those reaches further than it, so that who may end it may end them all.
+    """
+    tokens.close(ctx.tx)
     token = tokens.find(ctx.tx, request.token_id)
     if token is None or not covers(ctx.caller, token.caller):
         raise NotFound("token_id: there is no such token; token.list shows them", field="token_id")
-    tokens.revoke(ctx.tx, request.token_id, ctx.now_us)
-    ended = ctx.now_us if token.revoked_at is None else token.revoked_at
-    return RevokeAnswer(token_id=request.token_id, revoked_at=instant(ended))
+    minted = tokens.minted(ctx.tx, request.token_id, ctx.now_us)
+    ending = () if request.keep_minted else (*minted.good, *minted.over)
+    tokens.revoke(ctx.tx, (request.token_id, *ending), ctx.now_us)
+    return RevokeAnswer(
+        token_id=request.token_id,
+        revoked_at=instant(ctx.now_us if token.revoked_at is None else token.revoked_at),
+        minted_revoked=0 if request.keep_minted else len(minted.good),
+        minted_kept=len(minted.good) if request.keep_minted else 0,
+    )
 
 
 def tenant_of_revoked(ctx: Context, request: RevokeRequest, answer: RevokeAnswer) -> str:
@@ -162,10 +194,12 @@ def tenant_of_revoked(ctx: Context, request: RevokeRequest, answer: RevokeAnswer
 
 
 def note_uses(bench: Bench, org: str, payloads: Sequence[Mapping[str, Json]]) -> None:
-    """Keep when tokens were used."""
+    """Keep when tokens were used. Several are held at once, so they are in order, and none is revoked meanwhile."""
+    uses = sorted((cast("str", payload["token_id"]), cast("int", payload["at"])) for payload in payloads)
     with bench.database.transaction(org, write=True) as tx:
-        for payload in payloads:
-            tokens.used(tx, cast("str", payload["token_id"]), cast("int", payload["at"]))
+        tokens.enter(tx)
+        for token_id, at in uses:
+            tokens.used(tx, token_id, at)
 
 
 def view(token: Token) -> TokenView:
@@ -183,6 +217,7 @@ def view(token: Token) -> TokenView:
         expires_at=instant_or_none(token.expires_at),
         last_used_at=instant_or_none(token.last_used_at),
         revoked_at=instant_or_none(token.revoked_at),
+        minted_by=token.minted_by,
     )
 
 
@@ -199,14 +234,27 @@ def _wanted(minter: Caller, request: MintRequest) -> Caller:
     )
 
 
-def _ending(ctx: Context, request: MintRequest) -> int | None:
+def _minter(ctx: Context) -> Token | None:
+    """The token that mints, which nobody revokes until the transaction ends; None for a caller without one.
+
+    Raises:
+        Unauthenticated: it was revoked since the call began.
+    """
+    tokens.enter(ctx.tx)
+    if ctx.caller.tokenless:
+        return None
+    token = tokens.find(ctx.tx, ctx.caller.principal)
+    tokens.check(token, ctx.now_us)
+    return token
+
+
+def _ending(minter: Token | None, request: MintRequest, now_us: int) -> int | None:
     """When the token ends: as asked for, else when its minter does.
 
     Raises:
         Denied: its minter ends before.
     """
-    asked = _expiry(request, ctx.now_us)
-    minter = None if ctx.caller.tokenless else tokens.find(ctx.tx, ctx.caller.principal)
+    asked = _expiry(request, now_us)
     latest = None if minter is None else minter.expires_at
     if asked is None or latest is None:
         return latest if asked is None else asked
@@ -261,7 +309,7 @@ LIST = Op(
 
 REVOKE = Op(
     name="token.revoke",
-    summary="End a token at once, in every process.",
+    summary="End a token and every token that it minted, itself or through others, at once and in every process.",
     takes=RevokeRequest,
     gives=RevokeAnswer,
     role=Role.ADMIN,
@@ -272,7 +320,7 @@ REVOKE = Op(
     toolsets=frozenset(),
     own_org=True,
     destructive=True,
-    audited=Audited(about=("token_id",), tenant=tenant_of_revoked),
+    audited=Audited(about=("token_id",), outcome=("minted_revoked", "minted_kept"), tenant=tenant_of_revoked),
 )
 
 OPS = (MINT, LIST, REVOKE)

@@ -286,6 +286,29 @@ def test_the_first_token_does_not_shut_out_who_made_it(app: compose.App, browser
     assert browser.send("/access/mint", {"name": "x", "days": "x"}).status_code == 422
 
 
+def test_a_session_ends_with_the_token_that_minted_its_own_unless_it_is_kept(app: compose.App) -> None:
+    admin, _ = mint(app)
+    browser = Browser(app)
+    browser.sign_in(admin)
+    for name in ("kept", "ended"):
+        made = browser.send("/access/mint", {"name": name, "role": "admin"})
+        token = re.search(r"loom_([0-9a-f]{12})_[\w-]{43}", made.text)
+        assert token
+        minting = Browser(app)
+        minting.sign_in(token[0])
+        child = re.search(r"loom_[0-9a-f]{12}_[\w-]{43}", minting.send("/access/mint", {"name": f"by {name}"}).text)
+        assert child
+        other = Browser(app)
+        other.sign_in(child[0])
+        text = browser.page("/access")
+        assert f"by <code>{token[1]}</code>" in text
+        form = {"token_id": token[1], **({"keep_minted": "yes"} if name == "kept" else {})}
+        said = browser.send("/access/revoke", form).headers["location"]
+        assert (minting.get("/").status_code, other.get("/").status_code) == (303, 200 if name == "kept" else 303)
+        assert ("still good" in browser.page(said)) == (name == "kept")
+    assert "by the local user" in browser.page("/access")
+
+
 def test_a_link_from_elsewhere_does_not_cost_the_session(app: compose.App) -> None:
     answer = Browser(app).get("/memories", {"sec-fetch-site": "cross-site"})
     assert answer.status_code == 200

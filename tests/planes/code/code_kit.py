@@ -79,7 +79,7 @@ def git(folder: Path, *words: str) -> str:
         check=True,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=60,
     )
     return done.stdout.strip()
 

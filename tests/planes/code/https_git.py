@@ -17,7 +17,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-BACKEND_TIMEOUT_S = 20
+BACKEND_TIMEOUT_S = 60
 MOVED = "/moved"
 """What begins so is redirected to the same path without it."""
 

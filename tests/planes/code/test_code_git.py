@@ -1,5 +1,6 @@
 """Git addresses: which are fetched, and what of them is read."""
 
+import itertools
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -93,7 +94,7 @@ def test_a_commit_is_fetched_and_read(tmp_path: Path, yard: Yard) -> None:
     (origin / "link").symlink_to("a.py")
     commit = committed(origin)
     fetches = Fetches(yard)
-    assert fetches.step("k", f"file://{origin}", "", 20.0)
+    assert fetches.step("k", f"file://{origin}", "", 60.0)
     source = Fetched(fetches.place("k"), yard)
     listing = source.listed()
     assert listing.commit_id == commit
@@ -112,13 +113,13 @@ def test_a_revision_and_a_later_fetch(tmp_path: Path, yard: Yard) -> None:
     new = committed(origin)
     fetches = Fetches(yard)
     for revision, commit in (("v1", old), ("", new), ("main", new)):
-        assert fetches.step("k", f"file://{origin}", revision, 20.0)
+        assert fetches.step("k", f"file://{origin}", revision, 60.0)
         assert Fetched(fetches.place("k"), yard).listed().commit_id == commit
 
 
 def test_a_fetch_that_fails_says_so(tmp_path: Path, yard: Yard) -> None:
     with pytest.raises(SourceFailed, match="could not fetch"):
-        Fetches(yard).step("k", f"file://{tmp_path}/nothing", "", 20.0)
+        Fetches(yard).step("k", f"file://{tmp_path}/nothing", "", 60.0)
 
 
 def test_a_fetch_is_bounded_in_size(tmp_path: Path, yard: Yard) -> None:
@@ -126,30 +127,31 @@ def test_a_fetch_is_bounded_in_size(tmp_path: Path, yard: Yard) -> None:
     origin = repository(tmp_path / "origin", {"big.bin": noise})
     fetches = Fetches(replace(yard, fetch_bytes_max=100_000))
     with pytest.raises(SourceFailed, match="is over"):
-        fetches.step("k", f"file://{origin}", "", 20.0)
+        fetches.step("k", f"file://{origin}", "", 60.0)
     assert not fetches.place("k").exists()
 
 
 def test_a_fetch_is_bounded_in_time(yard: Yard) -> None:
     hanging = {**yard.environment, "GIT_SSH_COMMAND": "sh -c 'sleep 60'"}
-    fetches = Fetches(replace(yard, environment=hanging, fetch_timeout_s=0.5))
-    assert not fetches.step("k", "ssh://git@localhost/a/b", "", 0.1, trusted=True)
+    seconds = itertools.count()
+    fetches = Fetches(replace(yard, environment=hanging, fetch_timeout_s=8), lambda: float(next(seconds)))
+    assert not fetches.step("k", "ssh://git@localhost/a/b", "", 1.0, trusted=True)
     with pytest.raises(SourceFailed, match="took over"):
-        fetches.step("k", "ssh://git@localhost/a/b", "", 20.0, trusted=True)
+        fetches.step("k", "ssh://git@localhost/a/b", "", 60.0, trusted=True)
 
 
 def test_a_fetch_that_was_cut_short_is_begun_again(tmp_path: Path, yard: Yard) -> None:
     origin = repository(tmp_path / "origin", FILES)
     place = Fetches(yard).place("k")
-    Fetches(yard).step("k", f"file://{origin}", "", 20.0)
+    Fetches(yard).step("k", f"file://{origin}", "", 60.0)
     written(place, {"refs/loom/head.lock": "", "shallow.lock": ""})
-    assert Fetches(yard).step("k", f"file://{origin}", "", 20.0)
+    assert Fetches(yard).step("k", f"file://{origin}", "", 60.0)
 
 
 def test_a_forgotten_repository_leaves_no_folder(tmp_path: Path, yard: Yard) -> None:
     origin = repository(tmp_path / "origin", FILES)
     fetches = Fetches(yard)
-    fetches.step("k", f"file://{origin}", "", 20.0)
+    fetches.step("k", f"file://{origin}", "", 60.0)
     fetches.forget("k")
     assert not fetches.place("k").exists()
 

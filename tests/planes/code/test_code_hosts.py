@@ -1,12 +1,14 @@
 """A token has nothing fetched from the server's own network that the settings do not name."""
 
 import ipaddress
+import os
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
-from code_kit import CODE_ORG, Shelf, repository
+from code_kit import CODE_ORG, Shelf, repository, written
 from https_git import GitServer, serving
 
 from fakes import LIMITS, CoreOf
@@ -179,17 +181,102 @@ def test_the_system_looks_names_up() -> None:
 
 def test_a_fetch_goes_where_the_name_was_looked_up(yard_of: YardOf, server: GitServer) -> None:
     yard = yard_of({NAME: ["127.0.0.1"]}, ["127.0.0.0/8"])
-    assert Fetches(yard).step("k", f"https://{NAME}:{server.port}/app", "", 20.0)
+    assert Fetches(yard).step("k", f"https://{NAME}:{server.port}/app", "", 60.0)
     assert isinstance(yard.resolve, Names)
     assert yard.resolve.asked == [NAME]
     assert server.asked
+
+
+VERSIONS: Mapping[str, bool] = {
+    "git version 2.37.0": True,
+    "git version 2.39.3 (Apple Git-146)": True,
+    "git version 2.45.1.windows.1": True,
+    "git version 2.100": True,
+    "git version 3.0.0.rc1": True,
+    "git version 2.36.9": False,
+    "git version 2.4.12": False,
+    "git version 1.8.3.1": False,
+    "git version 99999.1": False,
+    "git version two": False,
+    "version 2.45.1": False,
+    "": False,
+}
+
+
+def fake_git(folder: Path, said: str, code: int = 0) -> Path:
+    """A folder with a `git` of another version, which does all else as the real one."""
+    real = shutil.which("git")
+    script = f"""#!/bin/sh
+if [ "$1" = --version ]; then printf '%s\\n' "{said}"; exit {code}; fi
+exec {real} "$@"
+"""
+    written(folder, {"git": script})
+    (folder / "git").chmod(0o755)
+    return folder
+
+
+def with_git(yard: Yard, folder: Path) -> Yard:
+    """A yard that finds this folder's `git` first."""
+    path = f"{folder}{os.pathsep}{yard.environment.get('PATH', os.defpath)}"
+    return replace(yard, environment={**yard.environment, "PATH": path})
+
+
+@pytest.mark.parametrize("said", VERSIONS)
+def test_an_old_git_is_not_sent_to_a_name(said: str, yard_of: YardOf, server: GitServer, tmp_path: Path) -> None:
+    """It would look the name up itself. One whose version cannot be read counts as old."""
+    yard = with_git(yard_of({NAME: ["127.0.0.1"]}, ["127.0.0.0/8"]), fake_git(tmp_path / "bin", said))
+    address = f"https://{NAME}:{server.port}/app"
+    if VERSIONS[said]:
+        assert Fetches(yard).step("k", address, "", 20.0)
+        return
+    with pytest.raises(SourceFailed, match=r"git on the server is older than 2\.37"):
+        Fetches(yard).step("k", address, "", 20.0)
+    assert server.asked == []
+
+
+def test_a_git_that_fails_to_say_its_version_is_old(yard_of: YardOf, server: GitServer, tmp_path: Path) -> None:
+    yard = with_git(yard_of({NAME: ["127.0.0.1"]}, ["127.0.0.0/8"]), fake_git(tmp_path / "bin", "git version 2.45", 1))
+    with pytest.raises(SourceFailed, match=r"older than 2\.37"):
+        Fetches(yard).step("k", f"https://{NAME}:{server.port}/app", "", 20.0)
+    assert server.asked == []
+
+
+def test_an_old_git_fetches_what_needs_no_pinning(yard_of: YardOf, server: GitServer, tmp_path: Path) -> None:
+    """An address in numbers, a name that is listed, a file; and whatever nobody asked for through a token."""
+    old = fake_git(tmp_path / "bin", "git version 2.30.2")
+    by_number = f"https://127.0.0.1:{server.port}/app"
+    assert Fetches(with_git(yard_of({}, ["127.0.0.0/8"]), old)).step("k", by_number, "", 20.0)
+    assert Fetches(with_git(yard_of({}, ["127.0.0.1"]), old)).step("l", by_number, "", 20.0)
+    assert Fetches(with_git(yard_of({}), old)).step("m", f"file://{tmp_path}/served/app", "", 20.0)
+    assert Fetches(with_git(yard_of({}), old)).step("n", by_number, "", 20.0, trusted=True)
+    listed = with_git(yard_of({}, [NAME]), old)
+    with pytest.raises(SourceFailed, match="could not fetch"):  # nobody knows where it stands, and it is asked for
+        Fetches(listed).step("o", f"https://{NAME}:{server.port}/app", "", 20.0)
+
+
+def test_without_git_a_name_is_not_fetched(yard_of: YardOf, server: GitServer, tmp_path: Path) -> None:
+    yard = yard_of({NAME: ["127.0.0.1"]}, ["127.0.0.0/8"])
+    bare = replace(yard, environment={**yard.environment, "PATH": str(written(tmp_path / "none", {}))})
+    with pytest.raises(SourceFailed, match="git is not installed"):
+        Fetches(bare).step("k", f"https://{NAME}:{server.port}/app", "", 20.0)
+
+
+def test_an_old_git_fails_the_index_and_says_so(
+    core_of: CoreOf, yard_of: YardOf, server: GitServer, tmp_path: Path
+) -> None:
+    known = {"public.example": ["93.184.216.34"]}
+    old = with_git(yard_of(known), fake_git(tmp_path / "bin", "git version 2.25.1"))
+    status = Shelf(core_of(code.OPS, code.jobs(old)), "old").index("https://public.example/app", caller=WRITER)
+    assert (status["state"], status["files_total"]) == ("failed", 0)
+    assert "update git" in status["problem"]
+    assert server.asked == []
 
 
 def test_nothing_is_sent_to_a_host_inside(yard_of: YardOf, server: GitServer) -> None:
     yard = yard_of({NAME: ["127.0.0.1"]}, ["10.0.0.0/8"])
     for host in (NAME, "127.0.0.1", "unknown.invalid"):
         with pytest.raises(SourceFailed, match="code_git_private_hosts"):
-            Fetches(yard).step("k", f"https://{host}:{server.port}/app", "", 20.0)
+            Fetches(yard).step("k", f"https://{host}:{server.port}/app", "", 60.0)
     assert server.asked == []
 
 
@@ -197,9 +284,9 @@ def test_a_redirect_is_followed_for_the_local_user_alone(yard_of: YardOf, server
     yard = yard_of({}, ["127.0.0.1"])
     moved = f"https://127.0.0.1:{server.port}/moved/app"
     with pytest.raises(SourceFailed, match="a redirect is not followed"):
-        Fetches(yard).step("k", moved, "", 20.0)
+        Fetches(yard).step("k", moved, "", 60.0)
     assert set(server.asked) == {"/moved/app/info/refs"}
-    assert Fetches(replace(yard, private_hosts=())).step("k", moved, "", 20.0, trusted=True)
+    assert Fetches(replace(yard, private_hosts=())).step("k", moved, "", 60.0, trusted=True)
 
 
 def test_indexing_an_address_inside(core_of: CoreOf, yard_of: YardOf, server: GitServer) -> None:

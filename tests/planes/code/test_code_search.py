@@ -247,7 +247,7 @@ TURNS = itertools.count()
 WORDS = st.sampled_from(["lamp", "chair", "river", "stone", "cloud"])
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_no_read_shows_another_namespaces_code(shelf_of: ShelfOf, tmp_path: Path, data: st.DataObject) -> None:
     """Two namespaces with random functions, asked and partly deleted in any order."""

@@ -14,6 +14,7 @@ from loom.errors import Conflict, Denied, Rejected
 from loom.ops.spec import Prepare
 from loom.planes import code
 from loom.planes.code import store, within
+from loom.planes.code.folder import Folder
 from loom.planes.code.ops_index import IndexRequest
 from loom.planes.code.sources import SourceFailed, Yard
 from loom.system import transfer
@@ -283,3 +284,81 @@ def test_an_import_of_an_index_under_way_opens_no_folder(open_shelf: OpenShelf, 
         assert answer["imported"] == 1, answer
         status = other.finish()
         assert (status["state"], bool(status["files_total"])) == (state, caller is LOCAL), status
+
+
+def commit_of(shelf: Shelf, source: Path, caller: Caller) -> tuple[int, str]:
+    """How many files are indexed, and of which commit."""
+    status = shelf.index(source, caller=caller)
+    assert status["state"] == "ready", status
+    return status["files_total"], status["commit_id"]
+
+
+@pytest.fixture
+def part(tmp_path: Path) -> tuple[Path, Path]:
+    """A repository and a folder in it that is open to tokens, with what each of them ignores."""
+    files = {".gitignore": "*.py\n", "open/.gitignore": "gone.txt\n", "open/app/a.py": "", "open/app/gone.txt": ""}
+    whole = repository(tmp_path / "whole", files)
+    written(whole, {".git/info/exclude": "b.txt\n", "open/app/b.txt": "b\n"})
+    return whole, whole / "open"
+
+
+@pytest.mark.parametrize("is_linked", [False, True])
+def test_what_lies_above_the_open_folder_is_not_read(
+    is_linked: bool, open_shelf: OpenShelf, part: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """Neither its `.gitignore`, nor its `info/exclude`, nor its commit; what the open folder itself says counts."""
+    whole, opened = part
+    if is_linked:
+        (tmp_path / "way").symlink_to(opened)
+        opened = tmp_path / "way"
+    shelf = open_shelf(folders=(opened,))
+    assert commit_of(shelf, opened / "app", ADMIN) == (2, "")
+    assert commit_of(open_shelf("whole", folders=(opened,)), opened, ADMIN) == (3, "")
+    local = open_shelf("local", folders=(opened,))
+    assert commit_of(local, opened / "app", LOCAL) == (0, git(whole, "rev-parse", "HEAD"))
+    everything = open_shelf("more", folders=(opened, whole))
+    assert commit_of(everything, opened / "app", ADMIN) == (0, git(whole, "rev-parse", "HEAD"))
+
+
+def test_a_part_of_an_open_repository_is_read_as_that(open_shelf: OpenShelf, opened: Path) -> None:
+    """Reading stops at the repository's top, though more is open."""
+    written(opened, {".gitignore": "*.py\n"})
+    repo = repository(opened / "repo", {".gitignore": "*.txt\n", "part/a.py": "", "part/b.txt": ""})
+    assert commit_of(open_shelf(), repo / "part", ADMIN) == (1, git(repo, "rev-parse", "HEAD"))
+    worktree = opened / "tree"
+    git(repo, "worktree", "add", "--quiet", str(worktree))
+    assert commit_of(open_shelf("tree"), worktree / "part", ADMIN) == (1, git(repo, "rev-parse", "HEAD"))
+
+
+def test_a_link_above_is_not_followed_out(open_shelf: OpenShelf, opened: Path, outside: Path) -> None:
+    written(outside, {"ignored": "*.py\n", "exclude": "*.py\n"})
+    (opened / ".gitignore").symlink_to(outside / "ignored")
+    assert commit_of(open_shelf(), opened / "app", ADMIN) == (1, "")
+    repo = repository(opened / "repo", {"part/a.py": ""})
+    (repo / ".gitignore").symlink_to(outside / "ignored")
+    assert commit_of(open_shelf("part"), repo / "part", ADMIN)[0] == 1
+    (repo / ".git" / "info" / "exclude").unlink()
+    (repo / ".git" / "info").rmdir()
+    (repo / ".git" / "info").symlink_to(outside)
+    assert "leads outside" in open_shelf("led").index(repo / "part", caller=ADMIN)["problem"]
+    folder = Folder(repo / "part", Yard(opened / "yard", {}), (opened,))
+    assert [entry.path for entry in folder.listed().entries] == ["a.py"]
+    assert commit_of(open_shelf("local"), repo / "part", LOCAL)[0] == 0
+
+
+@pytest.mark.parametrize("way_out", [linked_folder, pointer, alternates, common_folder])
+def test_a_part_of_a_repository_that_leads_out(
+    way_out: Callable[[Path, Path], None], open_shelf: OpenShelf, opened: Path, outside: Path
+) -> None:
+    repo = repository(opened / "repo", {"part/a.py": ""})
+    way_out(repo, outside)
+    status = open_shelf().index(repo / "part", caller=ADMIN)
+    assert (status["state"], status["commit_id"]) == ("failed", "")
+    assert "leads outside" in status["problem"]
+
+
+def test_a_folder_made_up_as_a_repository_tells_no_commit(open_shelf: OpenShelf, opened: Path, outside: Path) -> None:
+    """Git takes any folder with these names in it for a repository, and looks for one in every folder above."""
+    made_up = written(opened / "made", {"HEAD": "ref: refs/heads/main\n", "commondir": f"{outside}/.git\n"})
+    written(made_up, {"objects/x": "", "refs/x": "", "part/a.py": ""})
+    assert commit_of(open_shelf(), made_up / "part", ADMIN) == (1, "")

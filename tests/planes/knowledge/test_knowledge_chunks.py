@@ -83,7 +83,7 @@ ALPHABET = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(ALPHABET, min_size=1, max_size=300), st.booleans(), st.integers(1, 40))
 def test_no_word_is_lost_and_every_passage_stands_where_it_says(
     pieces: list[str], markdown: bool, repeated: int
@@ -101,7 +101,7 @@ def test_no_word_is_lost_and_every_passage_stands_where_it_says(
     assert total >= len(letters(whole))
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(st.integers(0, 40), st.booleans())
 def test_stretches_give_what_the_whole_gives(seed: int, markdown: bool) -> None:
     whole = "\n\n".join(f"# H{n}\n\n{filler(50 + (seed * n) % 90)}\n\n- a{n}\n- b{n}" for n in range(300))

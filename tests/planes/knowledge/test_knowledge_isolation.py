@@ -87,7 +87,7 @@ class Stores:
 
     def fresh(self, clock: Clock) -> SqliteDatabase:
         self.count += 1
-        chosen = SqliteSettings(synchronous="NORMAL", clock_ns=clock.nanoseconds)
+        chosen = SqliteSettings(synchronous="OFF", clock_ns=clock.nanoseconds)
         return SqliteDatabase(self.folder / str(self.count), from_package("loom"), chosen)
 
 
@@ -165,14 +165,14 @@ def check(stores: Stores, rows: list[Written], askers: list[Asker]) -> None:
     database.close()
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(st.lists(ROWS, min_size=4, max_size=12), st.lists(ASKERS, min_size=1, max_size=3))
 def test_no_read_shows_what_it_may_not(stores: Stores, rows: list[Written], askers: list[Asker]) -> None:
     check(stores, rows, askers)
 
 
 @pytest.mark.slow
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.lists(ROWS, min_size=10, max_size=30), st.lists(ASKERS, min_size=3, max_size=6))
 def test_no_read_shows_what_it_may_not_at_length(stores: Stores, rows: list[Written], askers: list[Asker]) -> None:
     check(stores, rows, askers)

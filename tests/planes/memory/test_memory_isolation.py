@@ -210,7 +210,7 @@ class Stores:
     def fresh(self, clock: Clock) -> SqliteDatabase:
         self.close()
         self.count += 1
-        chosen = SqliteSettings(synchronous="NORMAL", clock_ns=clock.nanoseconds)
+        chosen = SqliteSettings(synchronous="OFF", clock_ns=clock.nanoseconds)
         self.open = SqliteDatabase(self.folder / str(self.count), from_package("loom"), chosen)
         return self.open
 
@@ -230,14 +230,14 @@ def _stores(tmp_path_factory: pytest.TempPathFactory) -> Any:
     STORES.close()
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(st.lists(ROWS, min_size=4, max_size=14), st.lists(ASKERS, min_size=1, max_size=3))
 def test_no_read_shows_what_it_may_not(rows: list[Written], askers: list[Asker]) -> None:
     check(rows, askers)
 
 
 @pytest.mark.slow
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.lists(ROWS, min_size=10, max_size=40), st.lists(ASKERS, min_size=3, max_size=6))
 def test_no_read_shows_what_it_may_not_at_length(rows: list[Written], askers: list[Asker]) -> None:
     check(rows, askers)

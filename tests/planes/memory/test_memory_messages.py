@@ -330,7 +330,7 @@ def test_many_at_once_make_one_version(core: Core, endpoint: ScriptedEndpoint) -
     gate = threading.Barrier(4)
 
     def say(_got: Received) -> Reply:
-        gate.wait(20)
+        gate.wait(60)
         return claims(BERLIN)
 
     endpoint.say = say

@@ -122,7 +122,7 @@ def test_two_workers_do_not_read_the_same_messages(core: Core, endpoint: Scripte
     endpoint.say = say
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(extractions.extract, core.bench, ORG, [subject])
-        assert asked.wait(20)
+        assert asked.wait(60)
         extractions.extract(core.bench, ORG, [subject])
         assert len(endpoint.received) == 1
         let_go.set()

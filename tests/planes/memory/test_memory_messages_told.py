@@ -143,11 +143,11 @@ def test_a_redaction_at_the_same_moment_leaves_no_echo(core: Core, endpoint: Scr
         together = threading.Barrier(2)
 
         def say(_got: Received, together: threading.Barrier = together, turn: int = turn) -> Reply:
-            together.wait(20)
+            together.wait(60)
             return claims(claim(f"echo{turn}", ROME))
 
         def redact(together: threading.Barrier = together, key: str = f"echo{turn}") -> int:
-            together.wait(20)
+            together.wait(60)
             redacted(core)
             return int(core.call("memory.get", memory_key=key)["found"])
 

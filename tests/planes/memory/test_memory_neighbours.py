@@ -158,6 +158,12 @@ class Reader:
         """Nothing to close."""
 
 
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long the machine takes to rank, there is time to read; one test says otherwise."""
+    monkeypatch.setattr(rereading, "WHOLE_S", 3600.0)
+
+
 def with_reader(core: Core, reader: Reader) -> Core:
     return replace(core, dispatcher=replace(core.dispatcher, reranker=reader))
 

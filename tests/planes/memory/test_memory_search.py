@@ -247,7 +247,7 @@ def test_a_bad_handle_is_refused(core: Core, handle: str) -> None:
     assert refused(Rejected, core.call, "memory.next_page", page=handle).extras["field"] == "page"
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(st.text(min_size=1, max_size=300))
 def test_any_text_as_handle_is_answered_or_refused(core: Core, handle: str) -> None:
     try:

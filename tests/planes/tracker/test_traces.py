@@ -162,6 +162,6 @@ def test_a_deep_stack_is_cut_to_the_frames_near_the_failure() -> None:
     ],
 )
 def test_hostile_lines_cost_little(line: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     parsed("\n".join([line] * 200))
-    assert time.perf_counter() - start < 2.0
+    assert time.process_time() - start < 2.0

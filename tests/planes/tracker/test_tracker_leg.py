@@ -1,24 +1,19 @@
 """search.query's tracker field: the verdict on a question about a defect, in a code scope alone."""
 
-import threading
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from tracker_kit import TRACE, WRITER, candidates, filled, of_user
 
-from fakes import HTTP, LIMITS, Core, CoreOf
+from fakes import HTTP, LIMITS, Core, CoreOf, LateLegs
 from loom import federation
 from loom.access import namespaces
 from loom.access.caller import LOCAL, Caller, Role
 from loom.access.namespaces import NamespaceKind
 from loom.ledger import embedding
-from loom.ops.registry import Registry
 from loom.planes import memory, tracker
-from loom.planes.leg import Question, Section
-from loom.storage.interface import Transaction
 
-WAIT_S = 20.0
 DEFECT = f"Client.close throws NullPointerException\n{TRACE}"
 
 
@@ -141,21 +136,8 @@ def test_without_an_embedder_the_verdict_stands_on_the_rest(core: Core) -> None:
 
 def test_a_tracker_that_is_late_is_absent_and_named(core: Core) -> None:
     scoped(core)
-
-    gate = threading.Event()
-
-    def wait(tx: Transaction, question: Question) -> Section:
-        del tx, question
-        gate.wait(WAIT_S)
-        return Section({"verdict": "new"}, 0)
-
-    asking = federation.ops([memory.LEG, replace(tracker.LEG, ask=wait)])
-    others = [op for op in core.dispatcher.registry if op.name not in {one.name for one in asking}]
-    slow = replace(core.dispatcher, registry=Registry([*others, *asking]), limits=replace(LIMITS, leg_timeout_s=0.3))
-    try:
-        answer = slow.call("search.query", WRITER, HTTP, {"namespace": "app", "agent": "a", "query": DEFECT})
-    finally:
-        gate.set()
+    slow = replace(core.dispatcher, pool=LateLegs(tracker.LEG.name), limits=replace(LIMITS, leg_timeout_s=0.01))
+    answer = slow.call("search.query", WRITER, HTTP, {"namespace": "app", "agent": "a", "query": DEFECT})
     assert "tracker" not in answer
     assert answer["degraded"] == ["tracker"]
     assert answer["memory"]["results"] == []

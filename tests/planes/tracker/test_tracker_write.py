@@ -216,7 +216,7 @@ def test_many_writers_of_one_issue_lose_nothing(core: Core) -> None:
     start = threading.Barrier(8)
 
     def write(number: int) -> str:
-        start.wait(20)
+        start.wait(60)
         return str(core.call("tracker.add", number=1, title=f"title {number}", body="b")["outcome"])
 
     with ThreadPoolExecutor(8) as pool:

@@ -100,8 +100,8 @@ def test_a_stack_is_no_prose() -> None:
     ],
 )
 def test_hostile_texts_cost_little(text: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     found = traits.parsed(text)
-    assert time.perf_counter() - start < 2.0
+    assert time.process_time() - start < 2.0
     for names in (found.frames, found.exceptions, found.paths, found.symbols, found.mentions):
         assert len(names) <= traits.EACH_MAX

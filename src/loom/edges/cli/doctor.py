@@ -3,12 +3,12 @@
 import argparse
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from loom.config import Settings, is_loopback
+from loom.config import Settings, git_environment, is_loopback
 from loom.edges.cli.launch import answers, server_url
 from loom.edges.cli.output import show_json, show_table
 from loom.edges.cli.problem import FAILED, Problem
@@ -18,6 +18,8 @@ from loom.edges.cli.version import versions
 from loom.errors import LoomError
 from loom.models.interface import EmbedderFailed
 from loom.models.writer import Writer
+from loom.planes.code import git
+from loom.planes.code.sources import SourceFailed
 from loom.storage.interface import StoreError
 
 FREE_BYTES_MIN = 1024**3
@@ -74,6 +76,7 @@ def examined(settings: Settings, compose: LoadCompose) -> Iterator[Finding]:
             yield sent(settings)
             yield writer(app.dispatcher.writer)
             yield tokens(app, settings)
+            yield code(git_environment(), guarded=has_tokens(app))
         finally:
             app.close()
     yield Finding("versions", ok=True, found=", ".join(f"{part} {version}" for part, version in parts.items()))
@@ -147,6 +150,20 @@ def tokens(app: App, settings: Settings) -> Finding:
     if guarded or is_loopback(settings.host):
         return Finding("tokens", ok=True, found="calls need one" if guarded else "none: a single user on this machine")
     return Finding("tokens", ok=False, found=f"none, and {settings.host} is open to others: loom token mint NAME")
+
+
+def code(environment: Mapping[str, str], *, guarded: bool) -> Finding:
+    """Whether git can be kept to where a token's address was looked up; callers without one go anywhere."""
+    since = ".".join(map(str, git.PINS_SINCE))
+    try:
+        version = git.version(environment)
+    except SourceFailed:
+        return Finding("git", ok=True, found="not installed; code is indexed from folders alone")
+    shown = "does not say its version" if version is None else ".".join(map(str, version))
+    if version is not None and version >= git.PINS_SINCE:
+        return Finding("git", ok=True, found=shown)
+    found = f"{shown}; for tokens no https address is fetched by its name: update git to {since} or later"
+    return Finding("git", ok=not guarded, found=found)
 
 
 def _tried(work: Callable[[], list[str]]) -> list[str]:

@@ -29,7 +29,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--anew",
         action="store_true",
-        help="forget first what was made with it, also by a run that stopped: the model behind its name has changed",
+        help="forget first what was made with it: the model behind its name changed; stopped, the same command goes on",
     )
     parser.add_argument("--home", type=Path, help="the home folder (LOOM_HOME)")
     parser.add_argument("--json", action="store_true", help="print JSON for programs")

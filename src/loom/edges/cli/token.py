@@ -10,7 +10,7 @@ from loom.edges.cli.shell import LoadCompose, Shell, add_common, opened
 
 ALWAYS = ("token_id", "name", "role")
 DAY_LENGTH = len("2026-01-31")
-COLUMNS = ("token_id", "name", "role", "org", "namespaces", "expires_at", "last_used_at", "revoked_at")
+COLUMNS = ("token_id", "name", "role", "org", "namespaces", "minted_by", "expires_at", "last_used_at", "revoked_at")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -31,8 +31,9 @@ def parts(parser: argparse.ArgumentParser) -> Sequence[argparse.ArgumentParser]:
     mint.add_argument("--read-scope", choices=("namespace", "own_user", "own_session"), help="how far it reads")
     mint.add_argument("--ttl-days", type=int, help="days until it ends; without it, it does not")
     listing = what.add_parser("list", help="show every token, without its secret")
-    revoke = what.add_parser("revoke", help="end a token")
+    revoke = what.add_parser("revoke", help="end a token, and those that it minted")
     revoke.add_argument("token_id", help="as `loom token list` shows it")
+    revoke.add_argument("--keep-minted", action="store_true", help="let the tokens that it minted stay good")
     every = (mint, listing, revoke)
     for each in every:
         add_common(each)
@@ -83,8 +84,13 @@ def _short(column: str, value: Any) -> Any:
 
 
 def _revoke(args: argparse.Namespace, shell: Shell) -> None:
-    answer = shell.call("token.revoke", {"token_id": args.token_id})
+    answer = shell.call("token.revoke", {"token_id": args.token_id, "keep_minted": args.keep_minted})
     if args.json:
         show_json(answer)
-    else:
-        print("revoked")
+        return
+    print("revoked")
+    ended, kept = answer["minted_revoked"], answer["minted_kept"]
+    if ended:
+        print(f"revoked with it: {ended} that it minted, itself or through others")
+    if kept:
+        print(f"still good: {kept} that it minted, itself or through others")

@@ -1,4 +1,7 @@
-"""A repository in a folder of this machine. Nothing outside of it is read, and no link is followed."""
+"""A repository in a folder of this machine. Nothing outside of it is read, and no link is followed.
+
+But for what the repository around it leaves out: that is read where it may be, which the caller says.
+"""
 
 import hashlib
 import os
@@ -11,14 +14,13 @@ from typing import Final, NamedTuple
 
 from pathspec import GitIgnoreSpec
 
-from loom.planes.code import files, git
-from loom.planes.code.small import content_of, read_from
+from loom.planes.code import files, git, within
+from loom.planes.code.small import read_from
 from loom.planes.code.sources import Entry, Listing, SourceFailed, Yard
 
 DEPTH_MAX: Final = 64
 SCAN_TIMEOUT_S: Final = 45.0
 IGNORE_BYTES_MAX: Final = 256 * 1024
-ABOVE_MAX: Final = 32
 
 _STEPS: Final = frozenset({"", ".", ".."})
 """Parts of a path that would lead elsewhere."""
@@ -44,11 +46,13 @@ class Folder:
     Args:
         root: the folder, resolved.
         yard: how `git` is run, to learn which commit is checked out.
+        opened: folders outside of which nothing of the repository around the root is read; None for no bound.
     """
 
-    def __init__(self, root: Path, yard: Yard) -> None:
+    def __init__(self, root: Path, yard: Yard, opened: Sequence[Path] | None = None) -> None:
         self._root = root
         self._yard = yard
+        self._opened = opened
 
     def listed(self) -> Listing:
         """Every file that is not ignored. Counts, depth, bytes and time are bounded."""
@@ -70,7 +74,8 @@ class Folder:
             if time.monotonic() > until_s:
                 raise SourceFailed(f"it takes over {SCAN_TIMEOUT_S:.0f} s to look through it; index a part of it")
         entries.sort(key=lambda entry: entry.path)
-        commit = "" if self._is_foreign() else git.head_of(self._root, self._yard)
+        top = None if self._is_foreign() else within.around(self._root, self._opened)[1]
+        commit = "" if top is None else git.head_of(top, self._yard)
         return Listing(entries, dict(skipped), commit)
 
     def read(self, entries: Sequence[Entry]) -> Iterator[tuple[Entry, bytes | None]]:
@@ -135,58 +140,69 @@ class Folder:
 
     def _above(self) -> tuple[_Spec, ...]:
         """The patterns of the folders between the repository's top and the root, where the root is a part of one."""
+        folders, top = within.around(self._root, self._opened)
         specs: list[_Spec] = []
-        up = below = ""
-        for folder in (self._root, *list(self._root.parents)[:ABOVE_MAX]):
-            if below:
-                up = f"{below}/{up}"
-                lines = content_of(folder / ".gitignore", IGNORE_BYTES_MAX)
-                if lines is not None:
-                    specs.append(_spec(f"^{up}", lines))
-            if (folder / ".git").exists():
-                lines = content_of(folder / ".git" / "info" / "exclude", IGNORE_BYTES_MAX)
-                if lines is not None:
-                    specs.append(_spec(f"^{up}", lines))
-                return tuple(reversed(specs))
+        up, below = "", self._root.name
+        for folder in folders:
+            up = f"{below}/{up}"
             below = folder.name
-        return ()
+            lines = self._content_around(folder, ".gitignore")
+            if lines is not None:
+                specs.append(_spec(f"^{up}", lines))
+        if top is not None:
+            lines = self._content_around(top / ".git" / "info", "exclude")
+            if lines is not None:
+                specs.append(_spec(f"^{up}", lines))
+        return tuple(reversed(specs))
+
+    def _content_around(self, folder: Path, name: str) -> bytes | None:
+        """A file of the repository around the root; None when there is none, or it lies where nothing is read."""
+        try:
+            place = folder.resolve()
+        except (OSError, RuntimeError):
+            return None
+        if not within.is_open(place, self._opened):
+            return None
+        return read_from(lambda: _opened(place, name), IGNORE_BYTES_MAX)
 
     def _content(self, path: str, most: int = files.FILE_BYTES_MAX) -> bytes | None:
         """A regular file's bytes; None when it is none, is too large, or a part of its path is a link."""
-        return read_from(lambda: self._opened(path), most)
+        return read_from(lambda: _opened(self._root, path), most)
 
-    def _opened(self, path: str) -> int:
-        """A file of the folder, opened step by step so that no link can lead elsewhere meanwhile."""
-        if not _STEPS.isdisjoint(path.split("/")):
+
+def _opened(root: Path, path: str) -> int:
+    """A file of a folder, opened step by step so that no link can lead elsewhere meanwhile."""
+    if not _STEPS.isdisjoint(path.split("/")):
+        raise OSError(path)
+    if not _BENEATH:
+        whole = root / path
+        if whole.is_symlink() or not whole.resolve().is_relative_to(root):
             raise OSError(path)
-        if not _BENEATH:
-            whole = self._root / path
-            if whole.is_symlink() or not whole.resolve().is_relative_to(self._root):
-                raise OSError(path)
-            return os.open(whole, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-        *folders, name = path.split("/")
-        at = self._top()
+        return os.open(whole, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    *folders, name = path.split("/")
+    at = _entered(root)
+    try:
+        for folder in folders:
+            inner = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | _NO_FOLLOW, dir_fd=at)
+            os.close(at)
+            at = inner
+        return os.open(name, os.O_RDONLY | _NO_FOLLOW | _NON_BLOCK, dir_fd=at)
+    finally:
+        os.close(at)
+
+
+def _entered(root: Path) -> int:
+    """A folder, opened without following a link that may have taken a folder's place since it was resolved."""
+    if not _PATH_ONLY:
+        return os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    at = os.open(root.anchor, _PATH_ONLY | os.O_DIRECTORY)
+    for folder in root.parts[1:]:
         try:
-            for folder in folders:
-                inner = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | _NO_FOLLOW, dir_fd=at)
-                os.close(at)
-                at = inner
-            return os.open(name, os.O_RDONLY | _NO_FOLLOW | _NON_BLOCK, dir_fd=at)
+            inner = os.open(folder, _PATH_ONLY | os.O_DIRECTORY | _NO_FOLLOW, dir_fd=at)
         finally:
             os.close(at)
-
-    def _top(self) -> int:
-        """The root, opened without following a link that may have taken a folder's place since it was resolved."""
-        if not _PATH_ONLY:
-            return os.open(self._root, os.O_RDONLY | os.O_DIRECTORY)
-        at = os.open(self._root.anchor, _PATH_ONLY | os.O_DIRECTORY)
-        for folder in self._root.parts[1:]:
-            try:
-                inner = os.open(folder, _PATH_ONLY | os.O_DIRECTORY | _NO_FOLLOW, dir_fd=at)
-            finally:
-                os.close(at)
-            at = inner
-        return at
+        at = inner
+    return at
 
 
 def _spec(at: str, content: bytes) -> _Spec:

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +33,7 @@ _SCHEME: Final = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*)://")
 _SHORT_SSH: Final = re.compile(r"^(?:[A-Za-z0-9_.-]+@)?[A-Za-z0-9][A-Za-z0-9.-]*:(?!/?/)[^\s:]+$")
 _HOST: Final = re.compile(r"^(?:([^@/]*)@)?([A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?$")
 _REVISION: Final = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9_./@+-]{0,254}$")
+_VERSION: Final = re.compile(rb"git version ([0-9]{1,4})\.([0-9]{1,4})(?![0-9])")
 _SHA: Final = re.compile(r"^[0-9a-f]{40,64}$")
 
 SAFE: Final = (
@@ -55,6 +56,15 @@ FETCH: Final = (
     "fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--force", "--no-write-fetch-head"
 )  # fmt: skip
 
+
+PINS_SINCE: Final = (2, 37)
+"""The first version that can be told where a name stands; an older one looks the name up itself."""
+
+TOO_OLD: Final = (
+    "git on the server is older than 2.37, or does not say its version: it would look the address's host up once more, "
+    "and may go where tokens have nothing fetched from; update git"
+)
+NO_GIT: Final = "git is not installed on the server; install it, or index a folder"
 
 NOT_FETCHED: Final = "git could not fetch it: check the address, the branch, and that this server may read it"
 
@@ -118,10 +128,48 @@ def is_revision(name: str) -> bool:
     return bool(_REVISION.match(name)) and ".." not in name and not name.endswith((".lock", "/", "."))
 
 
-def head_of(folder: Path, yard: Yard) -> str:
-    """The commit that is checked out in a folder; empty when git does not say."""
+def version(environment: Mapping[str, str]) -> tuple[int, int] | None:
+    """The version of `git`, its first two numbers; None when it does not say.
+
+    Raises:
+        SourceFailed: there is no git.
+    """
     try:
-        done = _run(yard, folder, ("rev-parse", "--verify", "--quiet", "HEAD^{commit}"))
+        done = subprocess.run(
+            ["git", "--version"],  # noqa: S607  # the one that the path names, as ever
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=RUN_TIMEOUT_S,
+            check=True,
+            start_new_session=True,
+        )
+    except FileNotFoundError:
+        raise SourceFailed(NO_GIT) from None
+    except (subprocess.SubprocessError, OSError):
+        return None
+    found = _VERSION.match(done.stdout)
+    return None if found is None else (int(found[1]), int(found[2]))
+
+
+def pins(environment: Mapping[str, str]) -> bool:
+    """Whether `git` goes where it is told that a name stands; one that does not say its version counts as old.
+
+    Raises:
+        SourceFailed: there is no git.
+    """
+    found = version(environment)
+    return found is not None and found >= PINS_SINCE
+
+
+def head_of(folder: Path, yard: Yard) -> str:
+    """The commit that is checked out in a folder that holds `.git`; empty when git does not say.
+
+    Git is told which repository it is, and looks for none in the folders above.
+    """
+    try:
+        done = _run(yard, folder, ("--git-dir=.git", "rev-parse", "--verify", "--quiet", "HEAD^{commit}"))
     except SourceFailed:
         return ""
     commit = done.strip().decode("ascii", "replace")
@@ -137,10 +185,16 @@ class Fetch:
 
 
 class Fetches:
-    """The fetches that this process has under way, by repository. Safe for threads."""
+    """The fetches that this process has under way, by repository. Safe for threads.
 
-    def __init__(self, yard: Yard) -> None:
+    Args:
+        yard: how and where to fetch.
+        clock_s: a steady clock.
+    """
+
+    def __init__(self, yard: Yard, clock_s: Callable[[], float] = time.monotonic) -> None:
         self._yard = yard
+        self._clock_s = clock_s
         self._mutex = Lock()
         self._running: dict[str, Fetch] = {}
 
@@ -159,23 +213,20 @@ class Fetches:
         with self._mutex:
             fetch = self._running.get(key)
         if fetch is None:
-            yard = self._yard
-            care = hosts.NO_CARE
-            if not trusted:  # a name is looked up, which takes its time
-                care = hosts.cared_for(address, yard.private_hosts, yard.resolve, yard.environment)
+            care = hosts.NO_CARE if trusted else self._care(address)  # a name is looked up, which takes its time
             with self._mutex:
                 fetch = self._running.get(key) or self._begun(key, address, revision, care)
                 self._running[key] = fetch
-        until_s = time.monotonic() + wait_s
+        until_s = self._clock_s() + wait_s
         while True:
             try:
                 code = fetch.process.wait(STEP_S)
             except subprocess.TimeoutExpired:
-                if time.monotonic() > fetch.until_s:
+                if self._clock_s() > fetch.until_s:
                     raise self._stopped(key, f"took over {self._yard.fetch_timeout_s:.0f} s") from None
                 if _bytes_in(self.place(key)) > self._yard.fetch_bytes_max:
                     raise self._stopped(key, f"is over {self._yard.fetch_bytes_max >> 20} MiB") from None
-                if time.monotonic() > until_s:
+                if self._clock_s() > until_s:
                     return False
                 continue
             with self._mutex:
@@ -185,6 +236,14 @@ class Fetches:
             if _bytes_in(self.place(key)) > self._yard.fetch_bytes_max:
                 raise self._stopped(key, f"is over {self._yard.fetch_bytes_max >> 20} MiB")
             return True
+
+    def _care(self, address: str) -> Care:
+        """How a token's address is fetched; SourceFailed when it is not, or not by this git."""
+        yard = self._yard
+        care = hosts.cared_for(address, yard.private_hosts, yard.resolve, yard.environment)
+        if care.is_pinned and not pins(yard.environment):
+            raise SourceFailed(TOO_OLD)
+        return care
 
     def forget(self, key: str) -> None:
         """Stop the fetch of this key, if there is one, and remove what it brought."""
@@ -206,7 +265,7 @@ class Fetches:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        return Fetch(process, time.monotonic() + self._yard.fetch_timeout_s)
+        return Fetch(process, self._clock_s() + self._yard.fetch_timeout_s)
 
     def _stopped(self, key: str, why: str) -> SourceFailed:
         with self._mutex:
@@ -296,7 +355,7 @@ def _run(yard: Yard, at: Path | None, words: Sequence[str], given: bytes = b"") 
             start_new_session=True,
         )
     except FileNotFoundError:
-        raise SourceFailed("git is not installed on the server; install it, or index a folder") from None
+        raise SourceFailed(NO_GIT) from None
     except (subprocess.SubprocessError, OSError):
         raise SourceFailed("git could not read the repository") from None
     return done.stdout

@@ -1,8 +1,8 @@
 """Which hosts a git address may lead to: what a token has fetched lies outside of the server's own network.
 
 A name is looked up here and `git` is told what it stands for, so that it cannot come to stand for
-another host in between (`http.curloptResolve`, which git has from 2.37 on). Redirects are not
-followed, for they lead where nobody looked.
+another host in between (`http.curloptResolve`, which git has from 2.37 on; an older one passes over it, and is not
+run). Redirects are not followed, for they lead where nobody looked.
 """
 
 import ipaddress
@@ -65,10 +65,12 @@ class Care:
     Attributes:
         words: settings, as words of its command line.
         environment: what its environment has besides.
+        is_pinned: whether `git` has to go where the words say that a name stands, which an old one does not.
     """
 
     words: Sequence[str] = ()
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType(dict[str, str]()))
+    is_pinned: bool = False
 
 
 NO_CARE: Final = Care()
@@ -159,7 +161,7 @@ def cared_for(address: str, listed: Sequence[str], resolve: Resolve, environment
         return Care(careful, NO_PROXY)  # the proxy knows it, or nobody does
     if not found or not all(permitted(one, listed) for one in found):
         raise SourceFailed(INSIDE)
-    return Care((*careful, *_pinned(host, found)))
+    return Care((*careful, *_pinned(host, found)), is_pinned=host.scheme == "https")
 
 
 def _pinned(host: Host, found: Sequence[Address]) -> Sequence[str]:

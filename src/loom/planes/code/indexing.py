@@ -85,7 +85,7 @@ class Indexer:
         if local is not None:
             self._check_local(repository, local)
         if repository.source_kind != GIT:
-            return Folder(Path(repository.source), self.yard)
+            return Folder(Path(repository.source), self.yard, None if repository.trusted else self.yard.folders)
         key = f"{org}/{repository.repository_id}"
         if repository.state == WAITING:
             asked = (key, repository.source, repository.revision)
@@ -102,9 +102,12 @@ class Indexer:
             raise SourceFailed(CLOSED)
         if repository.trusted or repository.state != WAITING:
             return
-        within.check_repository(
-            local, self.yard.folders, within.SUFFIXES if repository.source_kind == GIT else within.OF_FOLDER
-        )
+        if repository.source_kind == GIT:
+            within.check_repository(local, self.yard.folders)
+            return
+        # What is around a part of a repository says which files are the repository's, and its commit.
+        _, top = within.around(local, self.yard.folders)
+        within.check_repository(top or local, self.yard.folders, within.OF_FOLDER)
 
     def _plan(self, bench: Bench, org: str, repository: Repository, source: Source) -> None:
         listing = source.listed()

@@ -18,6 +18,9 @@ HOPS_MAX: Final = 8
 NAMES_MAX: Final = 1_000_000
 """Names that a repository's own folder may hold."""
 
+ABOVE_MAX: Final = 32
+"""Folders above one that are looked at for a repository that it is a part of."""
+
 SETTING: Final = "code_folders (LOOM_CODE_FOLDERS)"
 SHUT: Final = f"tokens have only those folders of the server read that the setting {SETTING} names, and it names none"
 OUTSIDE: Final = f"it is outside of the folders that the setting {SETTING} opens to tokens"
@@ -38,6 +41,28 @@ def refusal(folder: Path, opened: Sequence[Path]) -> str:
     if not opened:
         return SHUT
     return "" if _is_inside(folder, opened) else OUTSIDE
+
+
+def is_open(folder: Path, opened: Sequence[Path] | None) -> bool:
+    """Whether what is in a folder may be read for who may have these read; None for everything."""
+    return opened is None or _is_inside(folder, opened)
+
+
+def around(folder: Path, opened: Sequence[Path] | None) -> tuple[Sequence[Path], Path | None]:
+    """The folders above one whose `.gitignore` speaks of it, the nearest first, and the top of its repository.
+
+    They end at the repository's top, or before it where what is open ends: then there is no top, and nothing above
+    is looked at. Where all is open and no repository is found, the folder is a part of none, and nothing speaks of it.
+    """
+    above: list[Path] = []
+    for one in (folder, *list(folder.parents)[:ABOVE_MAX]):
+        if not is_open(one, opened):
+            return above, None
+        if one != folder:
+            above.append(one)
+        if os.path.lexists(one / ".git"):
+            return above, one
+    return (), None
 
 
 def check_repository(path: Path, opened: Sequence[Path], suffixes: Sequence[str] = SUFFIXES) -> None:

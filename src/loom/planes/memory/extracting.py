@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import Final
 
 from loom.access.caller import ReadScope
@@ -111,7 +112,8 @@ def answered(desk: Desk, request: SetFromMessagesRequest, timeout_s: float) -> E
         return extracted(desk, request, desk.now_us, timeout_s)
     except WriterFailed as error:
         if error.retryable:
-            raise Unavailable(f"the language model failed: {error}", retry_after_s=RETRY_AFTER_S) from None
+            again_s = max(RETRY_AFTER_S, ceil(error.rest_s))
+            raise Unavailable(f"the language model failed: {error}", retry_after_s=again_s) from None
         raise ModelFailed(f"the language model failed: {error}") from None
 
 

@@ -13,7 +13,7 @@ from typing import Final, cast
 from loom.access.caller import ReadScope
 from loom.errors import Conflict, LoomError
 from loom.jobs import outbox
-from loom.jobs.handlers import Bench, Handler, Sweep
+from loom.jobs.handlers import Bench, Handler, PutOff, Sweep
 from loom.models.writer import WriterFailed
 from loom.ops import audit
 from loom.planes.memory import extracting, keeping
@@ -163,6 +163,7 @@ def extract(bench: Bench, org: str, subjects: Sequence[str]) -> None:
 
     Raises:
         NotRead: of some calls they were not; what is worth another try has asked for it.
+        PutOff: the model is left alone for a while.
     """
     whole = [_extract(bench, org, int(subject)) for subject in subjects]
     if not all(whole):
@@ -186,8 +187,7 @@ def _extract(bench: Bench, org: str, number: int) -> bool:
         # Messages without a time of their own were said when they were sent.
         found = extracting.extracted(desk, taken.request, taken.said_at, TIMEOUT_S)
     except WriterFailed as error:
-        unusable = not error.retryable and not error.misconfigured
-        return _failed(bench, org, replace(taken, failures=taken.failures + unusable), str(error))
+        return _unanswered(bench, org, taken, error)
     except LoomError as error:
         return _failed(bench, org, replace(taken, failures=taken.failures + 1), error.message)
     for turn in range(RACES_MAX):
@@ -222,6 +222,16 @@ def _taken(bench: Bench, org: str, number: int) -> Row | None:
             # This job's lease ran out while the other worker was at it; should that one die, the row is read later.
             outbox.enqueue(tx, EXTRACT, str(number), cast("int", row["taken_until"]) - now_us)
     return row if mine else None
+
+
+def _unanswered(bench: Bench, org: str, taken: _Taken, error: WriterFailed) -> bool:
+    """Try again later; where the model was not even asked, that was no try."""
+    if error.rest_s > 0:
+        with bench.database.transaction(org, write=True) as tx:
+            tx.run(LET_GO, **replace(taken, attempts=taken.attempts - 1).counts)
+        raise PutOff(error.rest_s)
+    unusable = not error.retryable and not error.misconfigured
+    return _failed(bench, org, replace(taken, failures=taken.failures + unusable), str(error))
 
 
 def _failed(bench: Bench, org: str, taken: _Taken, why: str) -> bool:

@@ -15,7 +15,7 @@ from psycopg import errors
 from psycopg.pq import TransactionStatus
 from psycopg.rows import DictRow, TupleRow, dict_row
 
-from loom.storage.interface import Param, Raced, Row, StoreError
+from loom.storage.interface import Crowded, Param, Raced, Row, StoreError
 
 Connection = psycopg.Connection[TupleRow]
 
@@ -274,6 +274,9 @@ class Session:
     def _told(self, error: psycopg.Error) -> Exception:
         if isinstance(error, RACES):
             return Raced("another transaction won")
+        if isinstance(error, errors.DivisionByZero) and self.joined:
+            # A lock was to be had at once. Were it another division, it would fail again, and be told as what it is.
+            return Crowded("another transaction holds it")
         if isinstance(error, errors.ReadOnlySqlTransaction) and not self.write:
             return RuntimeError("a change needs a write transaction")
         return store_error(error) if isinstance(error, FAULTS) else error

@@ -27,7 +27,6 @@ ON CONFLICT (transaction_id) DO NOTHING
 """
 
 LOCK_WAIT_S = 1
-"""How long the rewriting of a table waits for its lock, while others queue behind it."""
 
 REST_SHARE = 20
 """After a round this many times its length passes before the next one of this process."""
@@ -93,10 +92,17 @@ class Scrubber:
     Args:
         rewrite_bytes_max: up to this size, indexes and all, a table is written anew.
         clock_s: seconds that never go back.
+        lock_wait_s: how long the rewriting of a table waits for its lock, while others queue behind it.
     """
 
-    def __init__(self, rewrite_bytes_max: int, clock_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        rewrite_bytes_max: int,
+        clock_s: Callable[[], float] = time.monotonic,
+        lock_wait_s: int = LOCK_WAIT_S,
+    ) -> None:
         self._rewrite_bytes_max = rewrite_bytes_max
+        self._lock_wait_s = lock_wait_s
         self._clock_s = clock_s
         self._rests_until_s = 0.0
 
@@ -128,7 +134,7 @@ class Scrubber:
     def _scrub(self, connection: Connection, table: _Table) -> None:
         name = sql.Identifier(dialect.SCHEMA, table.name)
         if table.byte_size is not None and table.byte_size <= self._rewrite_bytes_max:
-            connection.execute(literal(f"SET lock_timeout TO '{LOCK_WAIT_S}s'"))
+            connection.execute(literal(f"SET lock_timeout TO '{self._lock_wait_s}s'"))
             try:
                 connection.execute(sql.SQL("VACUUM (FULL, ANALYZE) {}").format(name))
             finally:

@@ -14,7 +14,9 @@ What holds of every member, as if it had been alone:
 - Whoever holds the line passes it on, whatever happens, after a COMMIT or ROLLBACK where there was one.
 
 The line decides nothing about who may write: other processes are kept out by the locks that members take, as
-ever. A member that locks something else than its turn says is safe, and merely slow.
+ever. A member that locks something else than its turn says is safe, and merely slow; but what another process may
+hold while it waits for what the members hold is to be had at once or not at all (`lock_own`). Who does not get it
+leaves, and waits as a write of its own.
 """
 
 import threading

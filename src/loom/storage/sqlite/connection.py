@@ -112,10 +112,7 @@ def connect(path: Path | None, settings: SqliteSettings, *, write: bool, busy_ti
             f"wal_autocheckpoint = {CHECKPOINT_PAGES}",
         ):
             set_pragma(connection, pragma)
-        if settings.synchronous == "NORMAL":
-            set_pragma(connection, "synchronous = NORMAL")
-        else:
-            set_pragma(connection, "synchronous = FULL")
+        set_pragma(connection, f"synchronous = {settings.synchronous}")
         if settings.file_bytes_max is not None:
             set_pragma(connection, f"max_page_count = {max(1, settings.file_bytes_max // PAGE_BYTES)}")
     except BaseException:

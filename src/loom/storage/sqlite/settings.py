@@ -14,7 +14,8 @@ class SqliteSettings:
 
     Attributes:
         synchronous: FULL survives a power cut; NORMAL survives a crash of the
-            process only, and writes faster.
+            process only, and writes faster; so does OFF, which never waits for
+            the disk: for a test's store.
         readers_max: read connections for each org's file.
         orgs_open_max: files kept open; one in use is never closed.
         busy_timeout_s: how long to wait for another process that writes.
@@ -24,7 +25,7 @@ class SqliteSettings:
         clock_ns: nanoseconds since 1970.
     """
 
-    synchronous: Literal["FULL", "NORMAL"] = "FULL"
+    synchronous: Literal["FULL", "NORMAL", "OFF"] = "FULL"
     readers_max: int = 4
     orgs_open_max: int = 64
     busy_timeout_s: float = 10.0

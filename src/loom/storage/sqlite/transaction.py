@@ -60,6 +60,10 @@ class SqliteTransaction:
         """Nothing is left to lock: a write transaction owns the org's file."""
         self._session.need_write(f"a lock of {len(key)} words")
 
+    def lock_own(self, *key: str) -> None:
+        """Nothing is left to lock: a write transaction owns the org's file."""
+        self._session.need_write(f"a lock of {len(key)} words")
+
     def share(self, *key: str) -> None:
         """Nothing is left to share: a write transaction owns the org's file."""
         self._session.need_write(f"a lock of {len(key)} words")

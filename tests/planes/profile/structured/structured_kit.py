@@ -23,7 +23,7 @@ USER = "ada"
 KEY = DERIVED_KEY
 OPS = (*memory.OPS, *profile.OPS, *transfer.ops((memory.CARGO, profile.CARGO)))
 LATE = profile.LATE
-WAIT_S = 20.0
+WAIT_S = 60.0
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -79,6 +79,7 @@ class TestBuilder:
     Attributes:
         name: as the build's record shows it.
         fails: whether it fails.
+        rest_s: how long it says that its model rests; 0 while it does not.
         during: done inside each build, after the facts were read and before there is an answer.
         builds: how many facts each build was given.
     """
@@ -88,6 +89,7 @@ class TestBuilder:
     name: str = "rules"
     space: str = ""
     fails: bool = False
+    rest_s: float = 0.0
     during: Callable[[], None] | None = None
     builds: list[int] = field(default_factory=list[int])
     _inner: Builder = field(default_factory=KeyedBuilder)
@@ -98,6 +100,8 @@ class TestBuilder:
             self.during()
         if self.fails:
             raise BuildFailed("switched off")
+        if self.rest_s:
+            raise BuildFailed("its model rests", rest_s=self.rest_s)
         return self._inner.build(schema, facts, timeout_s)
 
 

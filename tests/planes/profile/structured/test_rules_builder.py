@@ -317,7 +317,7 @@ def test_what_is_kept_of_facts_is_bounded() -> None:
 
 def test_a_hostile_pattern_and_long_values_take_bounded_time() -> None:
     schema: Json = {"type": "string", "pattern": "^(A+)+(A+)+$", "description": "Code."}
-    begun = time.monotonic()
+    begun = time.process_time()
     assert value(schema, fact("code", "A" * 60 + "9"), name="code") is None
     assert value(schema, fact("code", "A1 " * 100_000), name="code") is None
     assert value(TOYS, fact("toys", "kite, " * 50_000), name="toys") == ["kite"]
@@ -325,4 +325,4 @@ def test_a_hostile_pattern_and_long_values_take_bounded_time() -> None:
     for _ in range(2_000):
         deep = {"toys": deep}
     assert value(TOYS, fact("toys", deep), name="toys") is None
-    assert time.monotonic() - begun < 5.0
+    assert time.process_time() - begun < 5.0

@@ -105,9 +105,9 @@ def test_texts_that_are_made_to_be_slow_are_read_in_time() -> None:
         "words": {"type": "array", "items": {"type": "string"}},
     }
     for text in TEXTS:
-        began = time.perf_counter()
+        began = time.process_time()
         built(wanted, *(fact(name, text[:TEXT_CHARACTERS_MAX]) for name in wanted), fact("note", text))
-        assert time.perf_counter() - began < SECONDS_EACH, text[:20]
+        assert time.process_time() - began < SECONDS_EACH, text[:20]
 
 
 def test_many_properties_with_many_choices_are_read_in_time() -> None:
@@ -115,9 +115,9 @@ def test_many_properties_with_many_choices_are_read_in_time() -> None:
         f"choice_{number}": {"enum": [f"w{number}x{place}" for place in range(30)], "description": "Some choice."}
         for number in range(200)
     }
-    began = time.perf_counter()
+    began = time.process_time()
     found = built(wanted, *(fact(f"note/{number}", f"w{number}x3 is it.") for number in range(200)))
-    assert time.perf_counter() - began < 20.0
+    assert time.process_time() - began < 20.0
     assert len(found) <= 200
 
 
@@ -158,8 +158,8 @@ def test_facts_of_the_longest_kind_are_read_in_time(core_of: CoreOf) -> None:
     for number in range(3):
         remember(core, f"long/{number}", "black tea " * 26_000)
         remember(core, f"deep/{number}", {"tea": ["black"] * 20_000})
-    began = time.perf_counter()
+    began = time.process_time()
     settle(core)
-    assert time.perf_counter() - began < 20.0
+    assert time.process_time() - began < 20.0
     assert structured(core)["status"] in ("ready", "stale")
     assert structured(core)["profile"]["tea"] in ("green", None)

@@ -79,10 +79,10 @@ def core(core_of: CoreOf) -> Core:
 @pytest.mark.parametrize("case", WRONG)
 def test_what_cannot_be_a_schema_is_refused_by_its_place(case: str) -> None:
     document, pointer = WRONG[case]
-    began = time.perf_counter()
+    began = time.process_time()
     with pytest.raises(Rejected) as refused:
         schemas.checked(document)
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
     assert refused.value.extras["field"] == "json_schema"
     assert str(refused.value.extras["pointer"]).startswith(pointer)
     assert pointer != "" or refused.value.extras["pointer"] == ""
@@ -151,9 +151,9 @@ def test_values_that_are_forbidden_together_are_not_kept() -> None:
 @pytest.mark.parametrize("pattern", [r"^(a|a|aa)+$", r"^(([a-z])+.)+[A-Z]([a-z])+$", r"(.*)*x", r"^(a?){30}a{30}$"])
 def test_a_pattern_that_takes_for_ever_does_not_match(pattern: str) -> None:
     schema = opened(of(a={"type": "string", "pattern": pattern}))
-    began = time.perf_counter()
+    began = time.process_time()
     schema.fitting({"a": "a" * 4000 + "!"})
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
 
 
 words = st.sampled_from(

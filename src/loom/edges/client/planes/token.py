@@ -26,7 +26,7 @@ class Token:
         return self._run("token.mint", MintAnswer, fields)
 
     def revoke(self, **fields: Unpack[TokenRevokeFields]) -> RevokeAnswer:
-        """End a token at once, in every process."""
+        """End a token and every token that it minted, itself or through others, at once and in every process."""
         return self._run("token.revoke", RevokeAnswer, fields)
 
 
@@ -48,5 +48,5 @@ class AsyncToken:
         return await self._run("token.mint", MintAnswer, fields)
 
     async def revoke(self, **fields: Unpack[TokenRevokeFields]) -> RevokeAnswer:
-        """End a token at once, in every process."""
+        """End a token and every token that it minted, itself or through others, at once and in every process."""
         return await self._run("token.revoke", RevokeAnswer, fields)

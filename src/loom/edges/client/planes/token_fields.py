@@ -36,3 +36,5 @@ class TokenRevokeFields(Identity):
 
     token_id: Required[str]
     """The token to end, as token.list names it."""
+    keep_minted: NotRequired[bool]
+    """Whether the tokens that it minted, and those that they minted, stay good. Left out, they end..."""

@@ -87,8 +87,10 @@ def wanted_token(view: View) -> dict[str, Any]:
 
 
 def revoke(view: View) -> Response:
-    """End a token."""
-    return changed(view, "revoked", "token.revoke", token_id=view.text("token_id"))
+    """End a token, and those that it minted unless the form keeps them."""
+    keep = bool(view.text("keep_minted"))
+    done = "revoked_alone" if keep else "revoked"
+    return changed(view, done, "token.revoke", token_id=view.text("token_id"), keep_minted=keep)
 
 
 def create(view: View) -> Response:

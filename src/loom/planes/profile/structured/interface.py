@@ -9,7 +9,15 @@ from loom.storage.indexes import Vector
 
 
 class BuildFailed(Exception):
-    """A builder could not do its work now; trying again may help. The message holds no stored text."""
+    """A builder could not do its work now; trying again may help. The message holds no stored text.
+
+    Attributes:
+        rest_s: how long the model will not be asked, since it failed several times in a row; 0 when it may be at once.
+    """
+
+    def __init__(self, message: str, *, rest_s: float = 0.0) -> None:
+        super().__init__(message)
+        self.rest_s = rest_s
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Final, cast
 
 from loom.canonical import Json, encoded
 from loom.jobs import outbox
-from loom.jobs.handlers import Bench, Handler, LateHandler
+from loom.jobs.handlers import Bench, Handler, LateHandler, PutOff
 from loom.ledger import derived
 from loom.planes.profile.structured import building, queries, status, store
 from loom.planes.profile.structured.building import BUILD, Outrun, Room
@@ -78,29 +78,45 @@ class Builds:
 
         Raises:
             BuildFailed: one failed and is worth another try; those that were built are current by then.
+            PutOff: the model is left alone for a while; that is no failure of a build.
         """
         until_s = time.monotonic() + START_WITHIN_S
         lease_s = START_WITHIN_S + self.timeout_s + LEASE_MARGIN_S
         waiting = claimed(bench, org, [user_of(subject) for subject in subjects], lease_s)
         retry = False
+        rest_s = 0.0
         began_s = until_s - START_WITHIN_S
         try:
             while waiting and time.monotonic() < until_s:
-                retry |= not self.built(bench, org, waiting.pop(0))
+                who = waiting.pop(0)
+                try:
+                    retry |= not self.built(bench, org, who)
+                except PutOff as put_off:
+                    rest_s = put_off.rest_s
+                    waiting.insert(0, who)
+                    break
                 if len(subjects) > 1:
                     time.sleep(min(PAUSE_MAX_S, (time.monotonic() - began_s) * PAUSE_RATIO))
                     began_s = time.monotonic()
         finally:
             # Also after an error that nobody foresaw: the others' leases would keep them waiting for minutes.
-            put_back(bench, org, waiting)
+            put_back(bench, org, waiting, int(rest_s * SECOND_US))
+        if rest_s:
+            raise PutOff(rest_s)
         if retry:
             raise BuildFailed("a profile could not be built; it is tried again")
 
     def built(self, bench: Bench, org: str, who: Who) -> bool:
-        """Build one profile; False when it failed and is worth another try."""
+        """Build one profile; False when it failed and is worth another try.
+
+        Raises:
+            PutOff: the model is not asked now.
+        """
         try:
             building.build(bench, self.builder, org, who, self.timeout_s, self.room)
         except (BuildFailed, Outrun) as failure:
+            if isinstance(failure, BuildFailed) and failure.rest_s > 0:
+                raise PutOff(failure.rest_s) from None
             with bench.database.transaction(org, write=True) as tx:
                 tx.run(queries.FAILED, namespace=who[0], user_id=who[1], failed_at=bench.clock_us())
                 failures = store.user(tx, *who).failures
@@ -128,14 +144,14 @@ def claimed(bench: Bench, org: str, users: Sequence[Who], lease_s: float) -> lis
     return mine
 
 
-def put_back(bench: Bench, org: str, users: Sequence[Who]) -> None:
+def put_back(bench: Bench, org: str, users: Sequence[Who], delay_us: int = 0) -> None:
     """Give up the leases of users that were not come to, and have them built by a later job."""
     if not users:
         return
     with bench.database.transaction(org, write=True) as tx:
         for namespace, user_id in users:
             tx.run(queries.RELEASE, namespace=namespace, user_id=user_id)
-            outbox.enqueue(tx, BUILD, derived.subject_of(namespace, user_id))
+            outbox.enqueue(tx, BUILD, derived.subject_of(namespace, user_id), delay_us)
 
 
 def spread(bench: Bench, org: str, subjects: Sequence[str]) -> None:

@@ -98,7 +98,7 @@ class _Build:
             found = self._asked(names, [*carried, *batch])
         except WriterFailed as error:
             if not error.too_long or (len(names) == 1 and len(batch) == 1):
-                raise BuildFailed(f"the language model failed: {error}") from None
+                raise BuildFailed(f"the language model failed: {error}", rest_s=error.rest_s) from None
             after = dict(before)
             half = (len(names) if len(names) > 1 else len(batch)) // 2
             if len(names) > 1:

@@ -177,7 +177,7 @@ class RulesBuilder:
         try:
             return self._embedder.embed_passages(texts, left_s)
         except EmbedderFailed as failure:
-            raise BuildFailed("the embedder gave no vectors") from failure
+            raise BuildFailed("the embedder gave no vectors", rest_s=failure.rest_s) from failure
 
 
 def passage_of(fact: Fact) -> str:
