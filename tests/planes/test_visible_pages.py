@@ -48,7 +48,7 @@ def turns(tx: Transaction, page: int) -> Iterator[Collection[int]]:
 
 
 def passages(tx: Transaction, page: int) -> Iterator[Collection[int]]:
-    return visible_passages(tx, PassageQuest((SPACE,), OWN, "x", None, "", 0.0, 5, 5), page)
+    return visible_passages(tx, PassageQuest((SPACE,), OWN, "x", None, "", 0.0, 0.0, 5, 5), page)
 
 
 def reports(tx: Transaction, page: int) -> Iterator[Collection[int]]:

@@ -60,7 +60,7 @@ def test_a_new_package_or_folder_of_the_same_files_is_the_same_space() -> None:
     folder = replace(BUILT_IN, source="folder", model="my-bge")
     for other in (later, folder):
         assert (other.fingerprint, other, hash(other)) == (BUILT_IN.fingerprint, BUILT_IN, hash(BUILT_IN))
-        assert sources.is_installed_one(other)
+        assert sources.word_for(other) == "builtin"
     assert "builtin" in told(later)
 
 

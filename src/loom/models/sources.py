@@ -130,9 +130,13 @@ def across_cosine(embedder: Embedder) -> float:
     Texts of two languages are further apart, whatever they say: what is nothing in one language may be an answer in
     another.
     """
-    row = next((row for row in _rows().values() if _is_of(embedder.space, row)), None)
-    known = None if row is None else row.across_cosine
+    known = next((row.across_cosine for row in _rows().values() if _is_of(embedder.space, row)), None)
     return embedder.random_cosine if known is None else known
+
+
+def _is_of(space: Space, row: _Row) -> bool:
+    """By the files alone: a package of another version or name may carry the same ones."""
+    return (space.weights_sha256, space.tokenizer_sha256) == (row.weights_sha256, row.tokenizer_sha256)
 
 
 def from_folder(folder: Path) -> Source:
@@ -173,11 +177,6 @@ def file_sha256(path: Path) -> str:
 def _rows() -> Mapping[str, _Row]:
     text = resources.files("loom.models").joinpath("vendors.toml").read_text(encoding="utf-8")
     return {name: _Row.model_validate(row) for name, row in tomllib.loads(text).items()}
-
-
-def _is_of(space: Space, row: _Row) -> bool:
-    """Whether a space is of a row's files, whichever version of a package they came in."""
-    return (space.weights_sha256, space.tokenizer_sha256) == (row.weights_sha256, row.tokenizer_sha256)
 
 
 def _source(model: str, row: _Row, folder: Path, origin: str) -> Source:
