@@ -101,5 +101,5 @@ def test_models_of_the_e5_family_have_their_prefixes() -> None:
 
 @pytest.mark.skipif(INSTALLED, reason="fastembed is installed here")
 def test_without_the_library_it_says_what_to_install(tmp_path: Path) -> None:
-    with pytest.raises(SourceUnusable, match=r"pip install 'loom\[fastembed\]'"):
+    with pytest.raises(SourceUnusable, match=r"pip install '\.\[fastembed\]'"):
         LibraryModel("some/model", tmp_path)

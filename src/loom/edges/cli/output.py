@@ -26,7 +26,8 @@ def show_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Non
     """A row for each mapping; a value that is missing or null stays empty."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
-        table.add_column(printable(column.replace("_", " ")), overflow="fold")
+        # The first column names the row, and has to be copied whole.
+        table.add_column(printable(column.replace("_", " ")), overflow="fold", no_wrap=column == columns[0])
     for row in rows:
         table.add_row(*(Text(shown(row.get(column))) for column in columns))
     _console().print(table)

@@ -138,7 +138,7 @@ def build(load: LoadCompose, settings: Settings, *, embeds: bool = True) -> App:
     try:
         return composed(load).build(settings, embeds=embeds)
     except StoreError as error:
-        raise Problem(f"{error} The home folder is {settings.home} (LOOM_HOME).") from error
+        raise Problem(f"{str(error).rstrip('.')}. The home folder is {settings.home} (LOOM_HOME).") from error
 
 
 @dataclass(frozen=True, slots=True)

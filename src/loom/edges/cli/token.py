@@ -60,7 +60,7 @@ def _mint(args: argparse.Namespace, shell: Shell) -> None:
     if args.json:
         show_json(answer)
         return
-    print("This is the only time it is shown. The first token ends calls without one.", file=sys.stderr)
+    print("This is the only time it is shown. Once there is a token, calls need one.", file=sys.stderr)
     print(answer["token"])
 
 
@@ -89,7 +89,8 @@ def _revoke(args: argparse.Namespace, shell: Shell) -> None:
         show_json(answer)
         return
     print("revoked")
-    ended, kept = answer["minted_revoked"], answer["minted_kept"]
+    # A server of an earlier release does not say.
+    ended, kept = answer.get("minted_revoked"), answer.get("minted_kept")
     if ended:
         print(f"revoked with it: {ended} that it minted, itself or through others")
     if kept:

@@ -10,7 +10,7 @@ from loom.storage.interface import Database, StoreError
 from loom.storage.migrate import Migration
 from loom.storage.postgres.settings import PostgresSettings
 
-NOT_INSTALLED = "The PostgreSQL driver is not installed. Install it with: pip install 'loom[postgres]'"
+NOT_INSTALLED = "The PostgreSQL driver is not installed. In Loom's folder: pip install '.[postgres]'"
 
 try:
     from loom.storage.postgres.opening import opened, opened_trial

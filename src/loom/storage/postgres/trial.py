@@ -28,7 +28,7 @@ SOCKET_PATH_LENGTH_MAX = 90
 """A Unix socket's whole path has about 100 bytes."""
 
 NOT_INSTALLED = (
-    "The PostgreSQL to try out is not installed. Install it with: pip install 'loom[postgres-trial]'."
+    "The PostgreSQL to try out is not installed. In Loom's folder: pip install '.[postgres-trial]'."
     " Or set LOOM_DATABASE_URL to a PostgreSQL of yours."
 )
 
