@@ -267,6 +267,30 @@ def test_a_text_that_is_not_sent_tells_nothing_of_a_language_model(endpoint: Scr
     assert breaker.is_open
 
 
+@pytest.mark.slow
+def test_a_crowd_before_a_healthy_slow_language_model_tells_nothing_of_it() -> None:
+    """Four turns, 0.7 s a call and a second's time: the first four are answered, and the others too late."""
+
+    def say(got: Received) -> Reply:
+        Event().wait(0.7)
+        return says({"a": len(got.user)})
+
+    late = list[WriterFailed]()
+
+    def one(_: int) -> None:
+        try:
+            writer.write("do", "text", SHAPE, 1.0)
+        except WriterFailed as failed:
+            late.append(failed)
+
+    with scripted(say=say) as endpoint:
+        writer = writer_at(endpoint.url)
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(one, range(8)))
+    assert len(late) >= FAILURES_MAX
+    assert all(failed.tells_nothing for failed in late)
+
+
 POISON = refuses(500, message="failed to encode response: json: unsupported value: NaN", type="insufficient_quota")
 """As ordinary texts make an endpoint fail; of a kind that is not asked again, so that the test takes no time."""
 
