@@ -48,6 +48,11 @@ BEGIN
             EXECUTE format('DELETE FROM loom.%I', one.relname);
         END IF;
     END LOOP;
+    FOR one IN SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+        WHERE i.indrelid = to_regclass('loom.vector_row') AND starts_with(c.relname, 'vector_near_')
+    LOOP
+        EXECUTE format('DROP INDEX loom.%I', one.relname);
+    END LOOP;
     PERFORM setval('loom.store_stamp_number', 1, false);
 END
 $$

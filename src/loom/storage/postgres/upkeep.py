@@ -59,6 +59,9 @@ def maintain(connection: Connection, path: str, scrubber: Scrubber) -> None:
         return
     scrubber.round(connection)
     _index_vectors(connection)
+    # The server notices a moment later that a connection was closed, and until then the next upkeep would do nothing.
+    # After an error that moment does no harm.
+    connection.execute("SELECT pg_advisory_unlock(%s, %s)", LOCK_KEY)
 
 
 def _settle(connection: Connection, path: str) -> None:
