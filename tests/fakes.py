@@ -49,6 +49,11 @@ class Clock:
         self.now += timedelta(**span)
 
 
+def at_once(work: Callable[[], None]) -> None:
+    """Starts a breaker's probe in this thread, so that what it came to is known when the call is over."""
+    work()
+
+
 def standing_s() -> float:
     """A steady clock that stands still: no rest that is measured by it is ever over."""
     return 100.0
@@ -85,6 +90,11 @@ class FailingEmbedder:
 
     def embed_query(self, text: str, timeout_s: float) -> Vector:
         return self.embed_passages([text], timeout_s)[0]
+
+    def probe(self, timeout_s: float) -> None:
+        self._inner.embed_passages(["a text of our own"], timeout_s)
+        if self.off.is_set():
+            raise EmbedderFailed("the embedder is switched off")
 
     def embed_passages(self, texts: Sequence[str], timeout_s: float) -> list[Vector]:
         self.texts += len(texts)

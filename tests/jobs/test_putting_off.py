@@ -7,7 +7,7 @@ import pytest
 
 from fakes import Clock, bench_of
 from loom.jobs import outbox
-from loom.jobs.handlers import Bench, Handler, PutOff
+from loom.jobs.handlers import Bench, Handler, NotDone, PutOff
 from loom.jobs.late import LateQueue
 from loom.jobs.worker import TOGETHER_MAX, Timing, Worker
 from loom.models.hashing import HashingEmbedder
@@ -95,9 +95,12 @@ def test_others_of_the_kind_are_not_even_taken_meanwhile(bench: Bench, clock: Cl
     clock.step(seconds=1)
 
 
-def test_a_failure_that_is_no_rest_is_one(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
-    one = Resting(EmbedderFailed("not in time"))
+@pytest.mark.parametrize("error", [EmbedderFailed("not in time"), NotDone("not in time")])
+def test_a_failure_that_is_no_rest_is_one_and_is_told_in_a_line(
+    bench: Bench, caplog: pytest.LogCaptureFixture, error: Exception
+) -> None:
+    one = Resting(error)
     enqueue(bench, "one", "a")
     made(bench, one=one).work("dev")
     assert [(subject, failures) for subject, failures, _ in rows(bench)] == [("a", 1)]
-    assert "EmbedderFailed" in caplog.text
+    assert [record.getMessage() for record in caplog.records] == ["1 jobs one failed: not in time"]

@@ -36,6 +36,9 @@ class Scripted:
             raise EmbedderFailed("the endpoint answers HTTP 503")
         return self.inner.embed_passages(texts, timeout_s)
 
+    def probe(self, texts: Sequence[str], timeout_s: float) -> list[Vector]:
+        return self.vectors(texts, timeout_s, urgent=True)
+
     def close(self) -> None:
         self.closed = True
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from fakes import Core, CoreOf, standing_s
+from fakes import Core, CoreOf, at_once, standing_s
 from loom import __version__, federation, system
 from loom.ledger import embedding
 from loom.models.breaker import FAILURES_MAX, REST_S
@@ -49,7 +49,7 @@ def test_health_says_how_the_parts_are(core: Core) -> None:
 
 
 def test_health_says_how_long_the_embedder_is_left_alone(core: Core) -> None:
-    breaker = embedder_breaker("questions", standing_s)
+    breaker = embedder_breaker("questions", standing_s, at_once)
     resting = FailFastEmbedder(core.embedder, breaker, breaker)
     core = replace(core, dispatcher=replace(core.dispatcher, embedder=resting))
     assert "embedder_rest_s" not in core.call("ops.health")

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from threading import Event
 
 import numpy as np
 import pytest
@@ -276,3 +277,54 @@ def test_vectors_that_were_under_way_at_the_switch_are_not_given_out(spaces: Spa
     guard = SpaceGuard(Switching(spaces, moment), spaces, clock_s=moment)
     with pytest.raises(EmbedderFailed, match="start it again"):
         guard.embed_passages(["a text"], PATIENCE_S)
+
+
+class Held(Spaces):
+    """A record that is written slowly: while `hold` is not set."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        super().__init__(database, clock)
+        self.begun, self.hold = Event(), Event()
+
+    def use(self, space: Space) -> bool:
+        self._wait()
+        return super().use(space)
+
+    def adopt(self, space: Space) -> str:
+        self._wait()
+        return super().adopt(space)
+
+    def _wait(self) -> None:
+        self.begun.set()
+        assert self.hold.wait(PATIENCE_S)
+
+
+def test_who_embeds_while_another_one_notes_it_does_not_wait_for_the_record(database: Database, clock: Clock) -> None:
+    held = Held(database, clock)
+    Spaces(database, clock).adopt(SMALL.space)
+    guard = SpaceGuard(SMALL, held)
+    assert guard.fits()
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(guard.embed_passages, ["a text"], PATIENCE_S)
+        assert held.begun.wait(PATIENCE_S)
+        try:
+            assert len(pool.submit(guard.embed_passages, ["another"], PATIENCE_S).result(PATIENCE_S / 2)) == 1
+            assert not first.done()
+        finally:
+            held.hold.set()
+        assert len(first.result(PATIENCE_S)) == 1
+
+
+def test_in_a_store_of_no_model_everybody_waits_for_the_first_note_but_not_beyond_the_time(
+    database: Database, clock: Clock
+) -> None:
+    held = Held(database, clock)
+    guard = SpaceGuard(SMALL, held)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(guard.embed_passages, ["a text"], PATIENCE_S)
+        assert held.begun.wait(PATIENCE_S)
+        with pytest.raises(EmbedderFailed, match="did not note in time"):
+            guard.embed_passages(["another"], 0.05)
+        held.hold.set()
+        assert len(first.result(PATIENCE_S)) == 1
+    assert len(guard.embed_passages(["another"], PATIENCE_S)) == 1

@@ -34,9 +34,9 @@ class Hanging:
         return Reply(body=embedding(got).body, until=self.over if self.hangs.is_set() else None)
 
 
-def rest_s(server: Server) -> float:
+def gauge(server: Server, name: str) -> float:
     lines = server.http.get("/metrics").text.splitlines()
-    (told,) = [line for line in lines if line.startswith("loom_embedder_rest_seconds ")]
+    (told,) = [line for line in lines if line.startswith(f"loom_embedder_{name} ")]
     return float(told.split()[1])
 
 
@@ -46,7 +46,7 @@ def test_calls_go_on_at_once_while_the_endpoint_hangs(tmp_path: Path, store: Map
         there = {"embedder": "openai", "embedder_url": endpoint.url, "embedder_model": "m", "embedder_api_key": KEY}
         with running(tmp_path / "home", **store, **there, embedder_timeout_s=str(ANSWER_TIMEOUT_S)) as server:
             server.call("memory.set", memory_key="before", value="The kettle is blue.")
-            assert rest_s(server) == 0.0
+            assert gauge(server, "rest_seconds") == gauge(server, "open") == 0.0
             hanging.hangs.set()
             writes, searches = list[float](), list[float]()
             for number in range(CALLS):
@@ -58,7 +58,7 @@ def test_calls_go_on_at_once_while_the_endpoint_hangs(tmp_path: Path, store: Map
             answer = server.call("search.query", query="what stays of word7")
             assert answer["degraded"] == ["embedder"]
             assert "word7 " in str(answer)
-            assert rest_s(server) > 0.0
+            assert gauge(server, "open") == 1.0
             health = server.call("ops.health")
             assert (health["degraded"], health["jobs_waiting"] >= CALLS - 1) == (["embedder"], True)
             hanging.hangs.clear()
@@ -66,6 +66,7 @@ def test_calls_go_on_at_once_while_the_endpoint_hangs(tmp_path: Path, store: Map
             wait_until(lambda: not server.call("ops.health")["degraded"], PATIENCE_S)
             wait_until(lambda: server.call("ops.health")["jobs_waiting"] == 0, PATIENCE_S)
             assert "embedder_rest_s" not in server.call("ops.health")
+            wait_until(lambda: gauge(server, "open") == 0.0, PATIENCE_S)
             found = server.call("memory.search", query="the word9 stays", explain=True)
             assert not found.get("degraded")
             assert "word9 " in str(found["results"][0])

@@ -223,7 +223,7 @@ def guarded(settings: Settings, store: Database, breakers: Breakers, *, embeds: 
     except BaseException:
         model.close()
         raise
-    return SpaceGuard(CachingEmbedder(breakers.before(settings, model)), spaces)
+    return SpaceGuard(CachingEmbedder(breakers.before(model)), spaces)
 
 
 def reindex(settings: Settings, show: Show, *, anew: bool, may_switch: bool) -> Reindexed:
@@ -270,6 +270,9 @@ def build(settings: Settings, *, embeds: bool = True) -> App:
     rests = "How long it is not asked since it failed several times in a row; 0 while it is."
     metrics.gauge("embedder_rest_seconds", f"The embedder. {rests}", breakers.embedder_rest_s)
     metrics.gauge("writer_rest_seconds", f"The language model. {rests}", lambda: breakers.writer.rest_s)
+    opens = "1 from when it is left alone until it answers again; else 0."
+    metrics.gauge("embedder_open", f"The embedder. {opens}", breakers.embedder_open)
+    metrics.gauge("writer_open", f"The language model. {opens}", lambda: int(breakers.writer.is_open))
     ops = registry()
     dispatcher = Dispatcher(
         registry=ops,

@@ -12,7 +12,7 @@ from loom.models import sources
 from loom.models.breaker import CircuitBreaker
 from loom.models.endpoint import EmbeddingEndpoint, EndpointModel
 from loom.models.failing_fast import FailFastEmbedder, FailFastWriter, embedder_breaker, writer_breaker
-from loom.models.foreign import Family, Memory, Model
+from loom.models.foreign import Family, ForeignEmbedder, Memory, Model
 from loom.models.foreign import opened as opened_foreign
 from loom.models.hashing import DIMENSION, HashingEmbedder
 from loom.models.interface import Embedder, EmbedderFailed, Space
@@ -57,13 +57,17 @@ class Breakers:
     passages: CircuitBreaker = field(default_factory=partial(embedder_breaker, "passages"))
     writer: CircuitBreaker = field(default_factory=writer_breaker)
 
-    def before(self, settings: Settings, made: Embedder) -> Embedder:
+    def before(self, made: Embedder) -> Embedder:
         """The embedder behind its breakers, where it can fail to answer: the built-in one is a part of the server."""
-        return FailFastEmbedder(made, self.questions, self.passages) if _is_foreign(settings) else made
+        return FailFastEmbedder(made, self.questions, self.passages) if isinstance(made, ForeignEmbedder) else made
 
     def embedder_rest_s(self) -> float:
         """How long the embedder is not asked."""
         return max(self.questions.rest_s, self.passages.rest_s)
+
+    def embedder_open(self) -> int:
+        """1 while the embedder is left alone, a rest that is over but was not ended by an answer included; else 0."""
+        return int(self.questions.is_open or self.passages.is_open)
 
 
 def embedder(

@@ -9,6 +9,10 @@ from loom.models.writer import Writer
 from loom.storage.interface import Database
 
 
+class NotDone(Exception):
+    """Work was not done, for a reason that is known and needs no traceback. The message holds no stored text."""
+
+
 class PutOff(Exception):
     """A job's turn has not come: what it needs is left alone for a while, since it failed several times in a row.
 

@@ -18,7 +18,7 @@ from itertools import groupby
 from typing import TypeVar
 
 from loom.jobs import outbox
-from loom.jobs.handlers import Bench, Handler, PutOff, Sweep
+from loom.jobs.handlers import Bench, Handler, NotDone, PutOff, Sweep
 from loom.jobs.late import LateQueue
 from loom.jobs.outbox import Job, Kinds
 from loom.models.interface import EmbedderFailed
@@ -369,10 +369,14 @@ class _Rounds:
 def attempted(what: str, work: Callable[[], object]) -> bool:
     """Do `work`; whether it ended well.
 
-    An error is logged with the place where it happened and without its words, which can hold stored text.
+    One that was to be expected is logged in its words. Any other is logged with the place where it happened and without
+    its words, which can hold stored text.
     """
     try:
         work()
+    except (EmbedderFailed, NotDone) as error:
+        log.warning("%s failed: %s", what, error)
+        return False
     except Exception as error:  # noqa: BLE001  # the worker outlives whatever a handler does
         where = "".join(traceback.format_tb(error.__traceback__))
         log.error("%s failed with %s\n%s", what, type(error).__name__, where)  # noqa: TRY400  # see above

@@ -35,10 +35,14 @@ REQUESTS_PER_BATCH_MAX: Final = 128
 """Requests that one batch may take, each asked again as `exchange` says. An endpoint that takes one text at once needs
 63 for 32 texts, and as many again where each text has to be cut once."""
 
+CROWDED: Final = "too many calls of the endpoint are under way"
 PROBE: Final = "Does the model answer?"
 TOO_MANY_REQUESTS: Final = f"the endpoint takes so little at once that {REQUESTS_PER_BATCH_MAX} requests are too few"
 
 RESPONSE_BYTES_MAX: Final = 32 * 1024 * 1024
+WAITED_SHARE_MAX: Final = 0.5
+"""Who waited for a place for more than this share of its time left the endpoint too little of it."""
+
 IDLE_S: Final = 60.0
 """How long a connection is kept for the next call."""
 
@@ -93,16 +97,23 @@ class EndpointModel:
         """
         if not texts:
             return []
-        until_s = time.monotonic() + timeout_s
+        began_s = time.monotonic()
         turns = self._queries if urgent else self._bulks
         if not turns.acquire(timeout=max(0.0, timeout_s)):
-            raise EmbedderFailed("too many calls of the endpoint are under way", blame=Blame.CALLERS)
+            raise EmbedderFailed(CROWDED, blame=Blame.CALLERS)
+        waited_s = time.monotonic() - began_s
         try:
-            return self._running().call(self._all, list(wire.batches(texts)), until_s)
-        except RuntimeError:  # what a portal that was stopped raises, and a client that was closed
-            raise closed() from None
+            return self._made(texts, began_s + timeout_s)
+        except EmbedderFailed as failure:
+            if time.monotonic() - began_s >= timeout_s and waited_s > timeout_s * WAITED_SHARE_MAX:
+                raise EmbedderFailed(f"{CROWDED}: {failure}", blame=Blame.CALLERS) from None
+            raise
         finally:
             turns.release()
+
+    def probe(self, texts: Sequence[str], timeout_s: float) -> list[Vector]:
+        """As `vectors`, at once; see `foreign.Model`."""
+        return self._made(texts, time.monotonic() + timeout_s)
 
     def close(self) -> None:
         """Close the connections and stop the thread."""
@@ -113,6 +124,12 @@ class EndpointModel:
         if portal is not None and client is not None:
             portal.call(client.aclose)
         self._stack.close()
+
+    def _made(self, texts: Sequence[str], until_s: float) -> list[Vector]:
+        try:
+            return self._running().call(self._all, list(wire.batches(texts)), until_s)
+        except RuntimeError:  # what a portal that was stopped raises, and a client that was closed
+            raise closed() from None
 
     def _running(self) -> BlockingPortal:
         with self._mutex:

@@ -39,6 +39,10 @@ class Model(Protocol):
         """
         ...
 
+    def probe(self, texts: Sequence[str], timeout_s: float) -> list[Vector]:
+        """As `vectors`, in no queue with others: what it comes to tells of the model, and not of its callers."""
+        ...
+
     def close(self) -> None:
         """Stop; later calls fail."""
         ...
@@ -145,6 +149,10 @@ class ForeignEmbedder:
         """One vector for each passage, in order; see `Embedder`."""
         return self._embed([self.space.passage_prefix + text for text in texts], timeout_s, urgent=False)
 
+    def probe(self, timeout_s: float) -> None:
+        """See that the model answers, and is the one that was measured; see `failing_fast.ProbedEmbedder`."""
+        self._compare(lambda texts: self._model.probe(texts, timeout_s))
+
     def close(self) -> None:
         """Stop the model."""
         self._model.close()
@@ -172,17 +180,18 @@ class ForeignEmbedder:
             if now_s < self._bad_until_s:
                 raise EmbedderFailed(self._bad)
             if now_s >= self._good_until_s:
-                self._compare(max(0.0, until_s - time.monotonic()))
-                self._good_until_s = self._clock_s() + CHECKED_AGAIN_S
+                left_s = max(0.0, until_s - time.monotonic())
+                self._compare(lambda texts: self._model.vectors(texts, left_s, urgent=True))
         finally:
             self._checking.release()
 
-    def _compare(self, timeout_s: float) -> None:
+    def _compare(self, vectors: Callable[[Sequence[str]], list[Vector]]) -> None:
         texts = [self.space.passage_prefix + text for text in self._facts.canaries]
-        made = dict(zip(texts, self._model.vectors(texts, timeout_s, urgent=True), strict=True))
+        made = dict(zip(texts, vectors(texts), strict=True))
         try:
             canaries.check(self.space, made.__getitem__, self._facts.canaries)
         except EmbedderFailed as failure:
-            self._bad_until_s = self._clock_s() + TRIED_AGAIN_S
+            self._good_until_s, self._bad_until_s = float("-inf"), self._clock_s() + TRIED_AGAIN_S
             self._bad = f"{failure}: another model answers under its name now; see loom reindex --anew"
             raise EmbedderFailed(self._bad) from None
+        self._good_until_s = self._clock_s() + CHECKED_AGAIN_S

@@ -54,8 +54,11 @@ class Lane:
         self.workers.shutdown(wait=False, cancel_futures=True)
 
 
-def result(future: Future[Done], deadline: float) -> Done:
+def result(future: Future[Done], deadline: float, late: Blame = Blame.SERVICE) -> Done:
     """What `future` gives before `deadline`, by the steady clock.
+
+    `late` is to blame when that is nothing. A turn that never came is no reason to blame the callers: they look like a
+    crowd also where every thread is stuck. A probe, which has threads of its own, tells these two apart.
 
     Raises:
         EmbedderFailed: any failure; it is safe to show.
@@ -63,7 +66,7 @@ def result(future: Future[Done], deadline: float) -> Done:
     try:
         error = future.exception(timeout=max(0.0, deadline - time.monotonic()))
     except TimeoutError:
-        raise EmbedderFailed("the embedder was not done in time") from None
+        raise EmbedderFailed("the embedder was not done in time", blame=late) from None
     except CancelledError:
         raise EmbedderFailed(CLOSED, blame=Blame.CALLERS) from None
     if isinstance(error, EmbedderFailed | SourceUnusable):

@@ -25,6 +25,7 @@ FASTEMBED: Final = "fastembed"
 NOT_INSTALLED: Final = "The library fastembed is not installed. In Loom's folder: pip install '.[fastembed]'"
 TEXT_CHARACTERS_MAX: Final = 16_384
 """More than the tokens of nearly every such model hold; it bounds the tokeniser's time."""
+PROBES_WAITING_MAX: Final = 16
 
 INSTALLED: Final = find_spec(FASTEMBED) is not None
 
@@ -91,6 +92,7 @@ class LibraryModel:
         self._load_with = loading
         self._queries = Lane.of("embed-query", QUERIES_WAITING_MAX)
         self._passages = Lane.of("embed-passage", PASSAGES_WAITING_MAX)
+        self._probes = Lane.of("embed-probe", PROBES_WAITING_MAX)
         self._lock = Lock()
         self._loading: Future[Callable[[str], Vector]] | None = None
 
@@ -100,9 +102,15 @@ class LibraryModel:
 
     def vectors(self, texts: Sequence[str], timeout_s: float, *, urgent: bool) -> list[Vector]:
         """One vector for each text; see `foreign.Model`."""
+        return self._embed(self._queries if urgent else self._passages, texts, timeout_s)
+
+    def probe(self, texts: Sequence[str], timeout_s: float) -> list[Vector]:
+        """As `vectors`, by threads of its own; see `foreign.Model`."""
+        return self._embed(self._probes, texts, timeout_s)
+
+    def _embed(self, lane: Lane, texts: Sequence[str], timeout_s: float) -> list[Vector]:
         deadline = time.monotonic() + timeout_s
-        embed = result(self._load(), deadline)
-        lane = self._queries if urgent else self._passages
+        embed = result(self._load(), deadline, late=Blame.CALLERS)  # who comes too early says nothing of the model
         waiting: list[Future[Vector]] = []
         try:
             waiting.extend(lane.submit(embed, text, deadline) for text in texts)
@@ -113,7 +121,7 @@ class LibraryModel:
 
     def close(self) -> None:
         """Stop the threads; texts that wait are dropped."""
-        for lane in (self._queries, self._passages):
+        for lane in (self._queries, self._passages, self._probes):
             lane.close()
 
     def _load(self) -> Future[Callable[[str], Vector]]:

@@ -1,10 +1,10 @@
 """A language model behind any endpoint that speaks OpenAI's `/chat/completions`."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from threading import BoundedSemaphore
-from typing import Final
+from typing import Final, TypeVar
 
 import anyio
 import httpx
@@ -18,6 +18,8 @@ from loom.models.strict_schema import strict
 from loom.models.writer import WriterFailed
 
 PATH: Final = "/chat/completions"
+PROBE: Final = "Does the model answer?"
+CROWDED: Final = "too many calls of the model are under way"
 LENGTH_PER_TOKEN: Final = 2
 """Characters that a token stands for at least, nearly always; English has about four, Chinese one or two."""
 
@@ -27,7 +29,12 @@ CALLS_AT_ONCE_MAX: Final = 4
 TURN_TIMEOUT_S: Final = 5.0
 """How long a call waits for its turn."""
 
+WAITED_SHARE_MAX: Final = 0.5
+"""Who waited for a turn for more than this share of its time left the model too little of it."""
+
 RESPONSE_BYTES_MAX: Final = 4 * 1024 * 1024
+
+Done = TypeVar("Done")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,23 +96,40 @@ class OpenAiStyle:
         """
         made = strict(shape)
         if len(instructions) + len(text) + len(encoded(dict(made.schema))) > self.input_length_max:
-            raise WriterFailed("the text is too long for the model's context", retryable=False, too_long=True)
-        until_s = time.monotonic() + min(timeout_s, self._endpoint.timeout_s)
-        if not self._turns.acquire(timeout=max(0.0, min(TURN_TIMEOUT_S, until_s - time.monotonic()))):
-            raise WriterFailed("too many calls of the model are under way", retryable=True, crowded=True)
+            too_long = "the text is too long for the model's context"
+            raise WriterFailed(too_long, retryable=False, too_long=True, tells_nothing=True)
+        began_s = time.monotonic()
+        own_s = min(timeout_s, self._endpoint.timeout_s)
+        if not self._turns.acquire(timeout=max(0.0, min(TURN_TIMEOUT_S, own_s))):
+            raise WriterFailed(CROWDED, retryable=True, tells_nothing=True)
+        waited_s = time.monotonic() - began_s
         try:
             ask = Ask(self.model, instructions, text, made, self._endpoint.output_tokens_max)
-            # An event loop of its own, since only there a whole exchange can be given up at a moment of the clock.
-            return anyio.run(self._within, ask, until_s)
+            return _run(self._asked, ask, began_s + own_s)
+        except WriterFailed as failure:
+            if time.monotonic() - began_s >= own_s and waited_s > own_s * WAITED_SHARE_MAX:
+                raise WriterFailed(f"{CROWDED}: {failure}", retryable=True, tells_nothing=True) from None
+            raise
         finally:
             self._turns.release()
 
-    async def _within(self, ask: Ask, until_s: float) -> Json:
-        try:
-            with anyio.fail_after(max(0.0, until_s - time.monotonic())):
-                return await self._asked(ask, until_s)
-        except TimeoutError:
-            raise WriterFailed("the model gave no answer in time", retryable=True) from None
+    def probe(self, timeout_s: float) -> None:
+        """Have the model say one token, without a turn; see `failing_fast.ProbedWriter`.
+
+        A list of its models, which costs nothing, many an endpoint gives while the model itself hangs, is not there, or
+        has no quota left. Any answer to the request will do, also that one token is too few.
+
+        Raises:
+            WriterFailed: none came in time, or one that any request would get.
+        """
+        ask = Ask(self.model, "Answer with a word.", PROBE, strict({}), 1)
+        _run(self._answered, ask, time.monotonic() + min(timeout_s, self._endpoint.timeout_s))
+
+    async def _answered(self, ask: Ask, until_s: float) -> None:
+        async with self._exchange.client() as client:
+            reply = await self._sent(client, wire.request_body(ask, replace(self._manner, format="text")), until_s)
+        if reply.status not in wire.OK and (failure := wire.failure(reply)).misconfigured:
+            raise failure
 
     async def _asked(self, ask: Ask, until_s: float) -> Json:
         manner: Manner = self._manner
@@ -140,3 +164,19 @@ class OpenAiStyle:
         if reply.status in wire.RETRIED:
             raise wire.failure(reply)
         return reply
+
+
+def _run(work: Callable[[Ask, float], Awaitable[Done]], ask: Ask, until_s: float) -> Done:
+    """What `work` gives before `until_s`, by the steady clock.
+
+    It has an event loop of its own, since only there a whole exchange can be given up at a moment of the clock.
+    """
+
+    async def within() -> Done:
+        try:
+            with anyio.fail_after(max(0.0, until_s - time.monotonic())):
+                return await work(ask, until_s)
+        except TimeoutError:
+            raise WriterFailed("the model gave no answer in time", retryable=True) from None
+
+    return anyio.run(within)

@@ -15,7 +15,7 @@ class WriterFailed(Exception):
         retryable: whether asking again later may help.
         too_long: whether asking for less at once may help: the text or the answer did not fit.
         misconfigured: whether the settings or the account are to blame, whatever is asked.
-        crowded: whether too many callers are to blame, and not the model.
+        tells_nothing: whether this says nothing of the model: it was not asked, or given too little time.
         rest_s: how long it will not be asked, since it failed several times in a row; 0 when it may be at once.
     """
 
@@ -26,14 +26,14 @@ class WriterFailed(Exception):
         retryable: bool,
         too_long: bool = False,
         misconfigured: bool = False,
-        crowded: bool = False,
+        tells_nothing: bool = False,
         rest_s: float = 0.0,
     ) -> None:
         super().__init__(message)
         self.retryable = retryable
         self.too_long = too_long
         self.misconfigured = misconfigured
-        self.crowded = crowded
+        self.tells_nothing = tells_nothing
         self.rest_s = rest_s
 
 

@@ -75,10 +75,11 @@ class SpaceGuard(WrappingEmbedder):
 
     def embed_passages(self, texts: Sequence[str], timeout_s: float) -> list[Vector]:
         """One vector for each passage; a store of no space is of this one from now on. See `Embedder`."""
+        until_s = time.monotonic() + timeout_s
         self._need()
         if texts:
-            self._note()
-        vectors = self._inner.embed_passages(texts, timeout_s)
+            self._note(until_s)
+        vectors = self._inner.embed_passages(texts, max(0.0, until_s - time.monotonic()))
         self._need()
         return vectors
 
@@ -100,9 +101,19 @@ class SpaceGuard(WrappingEmbedder):
         finally:
             self._looking.release()
 
-    def _note(self) -> None:
-        """See that the record says that vectors of this space are made; a store of none is of this one from now on."""
-        with self._noting:
+    def _note(self, until_s: float) -> None:
+        """See that the record says that vectors of this space are made; a store of none is of this one from now on.
+
+        While one thread does, the others go on; but in a store of none they wait for it, up to `until_s`.
+        """
+        first = not self._served
+        if not first and self._clock_s() - self._noted_s < NOTE_S:
+            return
+        if not self._noting.acquire(timeout=max(0.0, until_s - time.monotonic()) if first else 0.0):
+            if first:
+                raise EmbedderFailed("the store did not note in time which model its vectors are of")
+            return
+        try:
             if self._served and self._clock_s() - self._noted_s < NOTE_S:
                 return
             now_s = self._clock_s()
@@ -112,6 +123,8 @@ class SpaceGuard(WrappingEmbedder):
             except StoreError as error:
                 raise EmbedderFailed("the store cannot note which model its vectors are of") from error
             self._noted_s = now_s
+        finally:
+            self._noting.release()
         self._tell()
         self._need()
 

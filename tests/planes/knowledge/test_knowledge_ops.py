@@ -1,7 +1,9 @@
 """What each operation promises: adding, revisions, reading, listing, searching, deleting."""
 
 import json
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,8 +24,14 @@ from knowledge_kit import (
 
 from fakes import ORG, Core
 from loom.errors import Conflict, Denied, NotFound, Rejected, TooLong
+from loom.jobs.late import LateQueue
+from loom.jobs.worker import Worker
+from loom.models.interface import EmbedderFailed
+from loom.models.wrapping import WrappingEmbedder
+from loom.planes import knowledge
 from loom.planes.knowledge import purge_namespace
 from loom.planes.knowledge.uploads import OPEN_MAX, PART_BYTES_MAX
+from loom.storage.indexes import Vector
 
 LONG = "\n\n".join(f"## Part {number}\n\nThe walrus of number {number} sleeps here." for number in range(200))
 
@@ -134,6 +142,33 @@ def test_an_embedder_that_fails_costs_only_the_meaning(core: Core) -> None:
     core.embedder.off.clear()
     core.drain()
     assert core.call("knowledge.list")["items"][0]["state"] == "ready"
+
+
+class Resting(WrappingEmbedder):
+    """An embedder that is left alone for a while, from its second call on."""
+
+    calls = 0
+
+    def embed_passages(self, texts: Sequence[str], timeout_s: float) -> list[Vector]:
+        self.calls += 1
+        if self.calls > 1:
+            raise EmbedderFailed("it rests", rest_s=5.0)
+        return super().embed_passages(texts, timeout_s)
+
+
+def test_documents_wait_for_an_embedder_that_is_left_alone_and_have_not_failed(core: Core) -> None:
+    core.embedder.off.set()
+    for uri in ("one", "two", "three"):
+        add(core, uri=uri)
+    core.embedder.off.clear()
+    bench = replace(core.bench, embedder=Resting(core.embedder))
+    Worker(bench, knowledge.JOBS, [], LateQueue(bench, {})).work(ORG)
+    listed = core.call("knowledge.list")
+    assert (listed["ready"], listed["pending"], listed["failed"]) == (1, 2, 0)
+    assert {item["reason"] for item in listed["items"]} == {""}
+    core.clock.step(seconds=5)
+    core.drain()
+    assert core.call("knowledge.list")["ready"] == 3
 
 
 def test_a_long_document_that_changes_while_it_is_indexed(core: Core) -> None:

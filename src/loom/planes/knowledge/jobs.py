@@ -84,7 +84,7 @@ def embed(bench: Bench, org: str, subjects: Sequence[str]) -> None:
     """The job `knowledge.embed`: make vectors.
 
     Raises:
-        EmbedderFailed: the model gave none; the documents say so until a later turn succeeds.
+        EmbedderFailed: the model gave none; the documents say so until a later turn succeeds, unless it was not asked.
     """
     room = EMBEDDED_MAX
     for place, subject in enumerate(subjects):
@@ -92,8 +92,9 @@ def embed(bench: Bench, org: str, subjects: Sequence[str]) -> None:
         while room > 0 and not done:
             try:
                 count, done = _embed_some(bench, org, int(subject))
-            except EmbedderFailed:
-                for waiting in subjects[place:]:
+            except EmbedderFailed as failure:
+                # A model that is left alone for a while was not asked for them: they wait, and nothing failed.
+                for waiting in subjects[place:] if failure.rest_s <= 0 else ():
                     _note_failure(bench, org, int(waiting))
                 raise
             room -= count

@@ -13,7 +13,7 @@ from typing import Final, cast
 from loom.access.caller import ReadScope
 from loom.errors import Conflict, LoomError
 from loom.jobs import outbox
-from loom.jobs.handlers import Bench, Handler, PutOff, Sweep
+from loom.jobs.handlers import Bench, Handler, NotDone, PutOff, Sweep
 from loom.models.writer import WriterFailed
 from loom.ops import audit
 from loom.planes.memory import extracting, keeping
@@ -154,7 +154,7 @@ def put(tx: Transaction, request: SetFromMessagesRequest, whose: tuple[str, Read
     outbox.enqueue(tx, EXTRACT, str(number))
 
 
-class NotRead(Exception):
+class NotRead(NotDone):
     """Messages were not read; the log says why. Their rows wait, or are gone, and the audit says so."""
 
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from loom.canonical import Json
+from loom.jobs.handlers import NotDone
 from loom.storage.indexes import Vector
 
 
-class BuildFailed(Exception):
+class BuildFailed(NotDone):
     """A builder could not do its work now; trying again may help. The message holds no stored text.
 
     Attributes:
