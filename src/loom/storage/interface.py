@@ -7,8 +7,8 @@ begin with `org` and every statement names it. Times are integer microseconds
 UTC; JSON is text. `ORDER BY +id` sorts what other columns found: an engine that
 knows nothing of a young table would walk all ids of the org, to be spared the
 sorting. What engines do not share stands behind `indexes` and the
-verbs `lock` and `stamp`. A parameter that is a list stands in `IN (:name)`
-alone; the engine binds it whole, however long it is.
+verbs `lock` and `stamp`. A parameter that is a list, a tuple or any other
+sequence stands in `IN (:name)` alone; the engine binds it whole, however long it is.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,6 +19,9 @@ from typing import Protocol
 from loom.storage.indexes import TextIndex, VectorIndex
 
 Value = str | int | float | bytes | None
+VALUES = (str, int, float, bytes, type(None))
+"""What a Value is; every other parameter is a list."""
+
 Param = Value | Sequence[int] | Sequence[str]
 Row = Mapping[str, Value]
 
