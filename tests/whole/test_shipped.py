@@ -39,9 +39,9 @@ def fill(server: Server, root: Path) -> None:
     server.call("knowledge.add", **where, uri="kettle.md", text="# Kettles\n\nA kettle boils in four minutes.\n")
     said = [{"role": "user", "content": "Why does the kettle not boil?"}]
     server.call("conversation.append", **where, session="noon", messages=said)
-    issue = {"number": 1, "title": "The kettle does not boil", "body": FAILURE}
     address = "https://github.com/acme/kettles/issues/1"
-    server.call("tracker.import", namespace="bugs", items=[{**issue, "state": "OPEN", "labels": [], "url": address}])
+    issue = {"number": 1, "title": "The kettle does not boil", "body": FAILURE, "state": "OPEN", "url": address}
+    server.call("tracker.import", namespace="bugs", items=[issue])
     server.call("code.index", namespace="works", source=str(root))
 
 

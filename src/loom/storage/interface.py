@@ -127,7 +127,8 @@ class Transaction(Protocol):
         """Like `lock`, for what is not the turn's; by whoever holds nothing else yet but the turn of others.
 
         Where writers share a commit, who joins them waits for nobody: what they hold may be what the holder of the
-        key waits for. Instead it, or the next statement that has an answer, raises Crowded.
+        key waits for. Instead it, or the next statement that has an answer, raises Crowded. The transaction is of no
+        use then; what went to the server together with it is undone.
         """
         ...
 
