@@ -43,8 +43,9 @@ ready: .venv/.checks
 	$(BIN)/python tests/language_model/setup.py
 	$(BIN)/python tests/browser/needed.py
 
+# What holds of all values is tried here with new ones, after the quick tests' own.
 slow: .venv/.checks
-	CONTRACT=$(abspath $(CONTRACT)) $(PYTEST) -m "slow and not clients and not browser"
+	EXAMPLES=random CONTRACT=$(abspath $(CONTRACT)) $(PYTEST) -m "(slow or hypothesis) and not clients and not browser"
 
 clients: .venv/.checks
 	$(BIN)/python tests/mcp_clients/setup.py

@@ -1,5 +1,6 @@
 """Fixtures that tests of several rooms share."""
 
+import os
 import signal
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -22,11 +23,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A run in the background ignores interrupts, and every server that it starts would do so too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# The same examples in each run, however long the machine takes for one: what fails here fails everywhere.
-settings.register_profile(
-    "loom", derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("loom")
+# An example has as long as the machine takes for it. The quick run tries the same ones each time: what fails there
+# fails everywhere. The slow run, EXAMPLES=random, tries others each time, and says how to run again what fails.
+UNHURRIED = settings(database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("same", UNHURRIED, derandomize=True)
+settings.register_profile("random", UNHURRIED, print_blob=True)
+settings.load_profile(os.environ.get("EXAMPLES", "same"))
 
 
 @pytest.hookimpl(trylast=True)

@@ -28,6 +28,8 @@ JOBS_TAKEN_MAX = 500
 AUDIT_DAYS = 365
 LIMITS = Limits(fanout_namespaces_max=20, leg_timeout_s=60.0, tombstone_days=14, git_schemes=("https", "ssh", "file"))
 
+BEGUN_S = 60.0
+
 P = ParamSpec("P")
 Made = TypeVar("Made")
 
@@ -123,6 +125,21 @@ class LateLegs(Executor):
                 future.set_result(fn(*args, **kwargs))
             except Exception as error:  # noqa: BLE001 - whoever asks for the result gets it
                 future.set_exception(error)
+        return future
+
+
+class BegunLegs(Executor):
+    """Gives what it is given to a pool; of one plane's leg it waits until it has begun, as `begun` tells."""
+
+    def __init__(self, pool: Executor, plane: str, begun: Event) -> None:
+        self._pool = pool
+        self._plane = plane
+        self._begun = begun
+
+    def submit(self, fn: Callable[P, Made], /, *args: P.args, **kwargs: P.kwargs) -> Future[Made]:
+        future = self._pool.submit(fn, *args, **kwargs)
+        if any(isinstance(one, Leg) and one.name == self._plane for one in args):
+            assert self._begun.wait(BEGUN_S)
         return future
 
 

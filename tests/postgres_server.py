@@ -61,12 +61,13 @@ $$
 
 
 class TestServer:
-    """A running server that hands out databases: of each kind a few, emptied between tests."""
+    """A running server that hands out databases: of each kind a few, emptied between tests. `log` is its own."""
 
     __test__ = False
 
-    def __init__(self, trial: TrialServer) -> None:
-        self.trial = trial
+    def __init__(self, folder: Path) -> None:
+        self.trial = TrialServer(folder, SETTINGS)
+        self.log = folder / "server.log"
         self._numbers = itertools.count(1)
         self._free: dict[tuple[str, ...], list[str]] = {}
 
@@ -120,12 +121,12 @@ def cut_connections(url: str, name: str = "loom") -> None:
 def test_server() -> Generator[TestServer]:
     """A server in a temporary folder. Not in pytest's own, which root's stand-in may not enter."""
     folder = Path(tempfile.mkdtemp(prefix="loom-pg-"))
-    trial = TrialServer(folder / "server", SETTINGS)
+    server = TestServer(folder / "server")
     if os.geteuid() == 0:
         folder.chmod(0o711)
     try:
-        trial.start()
-        yield TestServer(trial)
+        server.trial.start()
+        yield server
     finally:
-        trial.stop()
+        server.trial.stop()
         shutil.rmtree(folder, ignore_errors=True)

@@ -21,11 +21,16 @@ STOP_TIMEOUT_S = 30.0
 LEG_TIMEOUT_MS = 60_000
 """So that no plane is left out of an answer because the machine was busy."""
 
-PORTS_EACH = 1_000
+PORTS_EACH = 500
 """Ports of one test process, that no other one of its run hands out."""
 
-PORTS_FROM = 20_000 + PORTS_EACH * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-"""Below those that the system gives to connections and to listeners that name none."""
+PROCESSES_MAX = 25
+"""Processes of a run that have ports of their own; further ones share."""
+
+PORTS_FROM = 20_000 + PORTS_EACH * (
+    int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % PROCESSES_MAX
+)
+"""All are below 32,768, from where on Linux gives them to connections and to listeners that name none."""
 
 _PLACES = itertools.count(os.getpid())
 
@@ -66,7 +71,11 @@ class Server:
 
 
 def free_port() -> int:
-    """A port that nothing listens on, and that nobody is given before a server of the caller's listens on it."""
+    """A port that nothing listens on, and that this run hands out to nobody else.
+
+    Another run on the same machine has the same ports; each process begins at a place of its own among them, so that
+    two seldom want one at the same moment.
+    """
     for place in itertools.islice(_PLACES, PORTS_EACH):
         port = PORTS_FROM + place % PORTS_EACH
         with suppress(OSError), socket.create_server(("127.0.0.1", port)):
@@ -77,7 +86,8 @@ def free_port() -> int:
 def spawn(home: Path, settings: Mapping[str, str]) -> tuple[str, subprocess.Popen[str]]:
     """Start `loom serve` on the store in `home`; its URL and process, not waited for.
 
-    Its store survives its own death. One that is to survive a power cut as well is asked for: the disk is slow.
+    Its planes have long to answer, and its store survives its own death. One that is to survive a power cut as well
+    says `LOOM_SYNCHRONOUS` FULL (the disk is slow), and one that is to be as it is shipped says so of both.
     """
     port = free_port()
     kept = {name: value for name, value in os.environ.items() if not name.startswith("LOOM_")}

@@ -11,6 +11,7 @@ from loom import compose, config
 from loom.access.caller import Transport
 from loom.access.tokens import Authenticator
 from loom.edges.cli.main import main
+from writer_kit import Reply, scripted
 
 Printed = pytest.CaptureFixture[str]
 
@@ -76,6 +77,17 @@ def test_revoking_says_what_ended_with_it(home: Path, capsys: Printed) -> None:
     assert listed(capsys)["second"]["revoked_at"] is not None
     assert loom("token", "revoke", token_id, "--json") == 0
     assert json.loads(capsys.readouterr().out)["minted_revoked"] == 0
+
+
+def test_a_server_of_an_older_release_says_nothing_of_what_it_minted(
+    capsys: Printed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = {"token_id": "0" * 12, "revoked_at": "2026-01-31T00:00:00Z"}
+    with scripted(Reply(body=json.dumps(told).encode())) as server:
+        monkeypatch.setenv("LOOM_URL", server.url.removesuffix("/v1"))
+        assert loom("token", "revoke", "0" * 12) == 0
+    assert [got.path for got in server.received] == ["/v1/token.revoke"]
+    assert capsys.readouterr().out == "revoked\n"
 
 
 def test_no_such_token_is_an_error(capsys: Printed) -> None:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from fakes import LIMITS, Core, CoreOf, LateLegs
+from fakes import LIMITS, BegunLegs, Core, CoreOf, LateLegs
 from loom import federation
 from loom.access.caller import Caller, ReadScope, Role
 from loom.errors import LoomError, NotFound, Rejected
@@ -138,6 +138,38 @@ def test_a_plane_that_is_late_is_left_out_and_named(made: Made) -> None:
     assert answer["degraded"] == ["memory"]
     assert answer["memory"]["results"] == []
     assert len(answer["profile"]["sections"]) == 1
+
+
+def test_a_leg_that_overruns_ends_by_itself_and_its_answer_is_nobodys(made: Made) -> None:
+    """Its transaction is open for as long as it takes, in a thread of the pool."""
+    begun, go_on, over = threading.Event(), threading.Event(), threading.Event()
+
+    class Overrunning(FakeLeg):
+        def ask(self, tx: Transaction, question: Question) -> Section:
+            begun.set()
+            assert go_on.wait(WAIT_S)
+            assert tx.row("SELECT :org AS org") == {"org": "dev"}
+            over.set()
+            return super().ask(tx, question)
+
+    memory = Overrunning("memory", Section({"results": [{"memory_key": "late"}]}, 1))
+    core = made(memory)
+    core.call("profile.set", label="drinks", value="green tea")
+    pool = BegunLegs(core.dispatcher.pool, "memory", begun)
+    hasty = replace(core.dispatcher, pool=pool, limits=replace(LIMITS, leg_timeout_s=0.01))
+    try:
+        answer = query(replace(core, dispatcher=hasty))
+        assert "memory" in answer["degraded"]
+        assert answer["memory"]["results"] == []
+        assert not over.is_set()
+        core.call("profile.set", label="food", value="tea cakes")
+    finally:
+        go_on.set()
+    assert over.wait(WAIT_S)
+    answer = query(core)
+    assert answer["degraded"] == []
+    assert answer["memory"]["results"] == [{"memory_key": "late"}]
+    assert len(answer["profile"]["sections"]) == 2
 
 
 def test_planes_are_asked_side_by_side(made: Made) -> None:

@@ -11,7 +11,10 @@ import pytest
 from store_kit import COUNT, INSERT, MIGRATIONS, ORG, WAIT_S, add
 
 from loom.storage.interface import Raced
+from loom.storage.postgres.connection import Connection
 from loom.storage.postgres.engine import PostgresDatabase
+from loom.storage.postgres.migrations import Prepared
+from loom.storage.postgres.pools import Replica
 from loom.storage.postgres.settings import PostgresSettings
 
 READER = "loom_test_reader"
@@ -75,6 +78,21 @@ def test_a_connection_to_the_replica_that_was_lost_is_replaced(database: Postgre
     assert reader(database, may_lag=True) == READER
     end_readers(postgres_url)
     assert reader(database, may_lag=True) == READER
+
+
+def test_a_replica_that_ends_every_connection_is_asked_twice_and_then_rests(replica_url: str) -> None:
+    settings = PostgresSettings(replica_url=replica_url, replica_wait_s=WAIT_S, replica_rest_s=3600.0)
+    replica = Replica(settings, Prepared(path="loom", role=None))
+    begun: list[Connection] = []
+
+    def begin(connection: Connection) -> None:
+        begun.append(connection)
+        connection.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+
+    assert replica.begun(begin) is None
+    assert replica.begun(begin) is None
+    assert len(begun) == 2
+    replica.close()
 
 
 def fail_in_the_middle(database: PostgresDatabase, url: str) -> None:

@@ -11,6 +11,7 @@ from psycopg.pq import TransactionStatus
 from store_kit import COUNT, INSERT, MIGRATIONS, ORG, WAIT_S, add, count, together, undone, until_answered
 
 from loom.storage.interface import Database, Raced, StoreError, Transaction
+from loom.storage.postgres import pools
 from loom.storage.postgres.connection import Connection
 from loom.storage.postgres.engine import PostgresDatabase
 from loom.storage.postgres.pools import Pool
@@ -61,9 +62,12 @@ def test_connections_lost_between_transactions_are_replaced_unnoticed(
     assert count(database) == 4
 
 
+LOST_MAX = 8
+
+
 @pytest.fixture
 def pool(postgres_url: str) -> Iterator[Pool]:
-    opened = Pool(postgres_url, PostgresSettings(), lambda _: None, "loom", WAIT_S)
+    opened = Pool(postgres_url, PostgresSettings(), lambda _: None, "loom", wait_s=WAIT_S, lost_max=LOST_MAX)
     yield opened
     opened.close()
 
@@ -95,7 +99,20 @@ def test_a_server_that_ends_every_connection_is_not_asked_for_ever(pool: Pool) -
     begin = Failing("SELECT pg_terminate_backend(pg_backend_pid())", times=1000)
     with pytest.raises(StoreError, match="try again"):
         pool.begun(begin)
-    assert begin.calls == PostgresSettings().connections_max + 1
+    assert begin.calls == LOST_MAX + 1
+
+
+def test_tries_pause_from_the_second_on_and_not_for_long(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses_s: list[float] = []
+    monkeypatch.setattr(pools.time, "sleep", pauses_s.append)
+    once = Failing("SELECT pg_terminate_backend(pg_backend_pid())", times=1)
+    pool.give_back(pool.begun(once))
+    assert (once.calls, pauses_s) == (2, [])
+    with pytest.raises(StoreError, match="try again"):
+        pool.begun(Failing("SELECT pg_terminate_backend(pg_backend_pid())", times=1000))
+    assert len(set(pauses_s)) == LOST_MAX - 1
+    assert all(pause_s > 0 for pause_s in pauses_s)
+    assert sum(pauses_s) <= pools.LOST_PAUSES_S
 
 
 def test_a_statement_that_took_too_long_is_not_run_again(pool: Pool) -> None:

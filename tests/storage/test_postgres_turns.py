@@ -91,6 +91,29 @@ def test_who_joins_others_waits_for_nobody(line: Line) -> None:
     assert outside_errors == []
 
 
+def test_who_waits_for_nobody_makes_no_error_in_the_servers_log_and_is_let_do_nothing_more(
+    line: Line, postgres: TestServer
+) -> None:
+    """A client chooses the keys: were it an error, the log would be the client's to fill."""
+
+    def wanting(tx: Transaction) -> None:
+        sending(1)(tx)
+        tx.lock_own("held")
+        with pytest.raises(Crowded):
+            tx.rows(IDS)
+        with pytest.raises(RuntimeError, match="ended"):
+            tx.rows(IDS)
+
+    before = len(postgres.log.read_bytes())
+    with line.database.transaction(ORG, write=True) as tx:
+        tx.lock("held")
+        tx.rows(COUNT)
+        line.run(sending(0), wanting, sending(2))
+    assert [outcome for outcome in line.told() if outcome] == [RuntimeError]
+    assert ids(line.database) == [0, 2]
+    assert b"ERROR" not in postgres.log.read_bytes()[before:]
+
+
 def test_nobody_is_told_before_the_commit(line: Line) -> None:
     seen: list[int] = []
 

@@ -53,6 +53,25 @@ def test_a_list_is_bound_whole_however_long(database: Database) -> None:
         assert transaction.run("DELETE FROM item WHERE org = :org AND id IN (:ids)", ids=[1, 2, 77]) == 2
 
 
+def test_any_sequence_is_a_list(database: Database) -> None:
+    with database.transaction(ORG, write=True) as transaction:
+        transaction.run_many(INSERT, ({"id": number, "body": f"b{number}"} for number in range(10)))
+        by_id = "SELECT id FROM item WHERE org = :org AND id IN (:ids) ORDER BY id"
+        for ids in ([3, 5, 77], (3, 5, 77), range(3, 6, 2)):
+            assert [row["id"] for row in transaction.rows(by_id, ids=ids)] == [3, 5]
+            assert [row["id"] for row in transaction.claim(by_id, ids=ids)] == [3, 5]
+        assert transaction.rows(by_id, ids=()) == []
+        by_body = "SELECT id FROM item WHERE org = :org AND body IN (:bodies)"
+        assert transaction.row(by_body, bodies=("b7", "b77")) == {"id": 7}
+        change = "UPDATE item SET body = :body WHERE org = :org AND id IN (:ids)"
+        assert transaction.run(change, body="changed", ids=(1, 2)) == 2
+        transaction.send(change, body="changed", ids=(3, 4))
+        transaction.send_last(change, body="changed", ids=(5,))
+    with database.transaction(ORG, write=False) as transaction:
+        changed = transaction.rows("SELECT id FROM item WHERE org = :org AND body = 'changed' ORDER BY id")
+    assert [row["id"] for row in changed] == [1, 2, 3, 4, 5]
+
+
 def test_stamps_outstrip_a_number_brought_in(database: Database) -> None:
     far = 2**62
     with database.transaction(ORG, write=True) as transaction:

@@ -23,6 +23,9 @@ UNBOUNDED = {
     ("code.search", "query"),
 }
 """A query is data of any length; its first 10,000 characters are used."""
+LENGTH_MAX = 3_000_000
+"""Characters that no text has more of, whatever its schema says."""
+
 WRONG: dict[str, list[object]] = {
     "string": [7, True, ["x"], {"a": 1}],
     "integer": ["seven", 1.5, [1], {"a": 1}],
@@ -49,7 +52,9 @@ def types_of(schema: dict[str, Any], root: dict[str, Any]) -> set[str]:
 def length_max(schema: dict[str, Any]) -> int:
     """The longest text that a schema says it admits, or more than any text may have where it does not say."""
     parts = [schema, *schema.get("anyOf", [])]
-    return max((part["maxLength"] for part in parts if "maxLength" in part), default=3_000_000)
+    longest = max((part["maxLength"] for part in parts if "maxLength" in part), default=LENGTH_MAX)
+    assert longest <= LENGTH_MAX, schema
+    return longest
 
 
 def json_type(value: object) -> str:

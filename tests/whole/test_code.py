@@ -52,7 +52,7 @@ def asked(server: Server, namespace: str) -> dict[str, Any]:
 def test_a_power_cut_while_indexing(tmp_path: Path) -> None:
     root = repository(tmp_path / "kettles", 600)
     home = tmp_path / "home"
-    url, process = spawn(home, {"LOOM_EMBEDDER": "hashing"})
+    url, process = spawn(home, {"LOOM_EMBEDDER": "hashing", "LOOM_SYNCHRONOUS": "FULL"})
     wait_ready(url, process)
     server = Server(url, process)
     server.call("code.index", namespace="kettles", source=str(root), vectors=False)
@@ -63,7 +63,7 @@ def test_a_power_cut_while_indexing(tmp_path: Path) -> None:
     server.kill()
     server.http.close()
     end_leases(home, "code")
-    with running(home, embedder="hashing") as again:
+    with running(home, embedder="hashing", synchronous="FULL") as again:
         status = until(again, "kettles", "ready")
         assert (status["state"], status["files_done"], status["problem"]) == ("ready", 601, ""), before
         assert status["symbols"] == 600 * 30

@@ -69,11 +69,11 @@ def test_deleted_text_is_in_no_file(tmp_path: Path) -> None:
 @pytest.mark.timeout(300)
 def test_indexing_goes_on_after_a_crash(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    with running(home, embedder="hashing") as server:
+    with running(home, embedder="hashing", synchronous="FULL") as server:
         made = server.call("knowledge.add", namespace="n", uri="long", text=large_text(9_000))
         assert made["state"] == "pending"
         server.kill()
-    with running(home, embedder="hashing") as server:
+    with running(home, embedder="hashing", synchronous="FULL") as server:
         listed = wait_for(server, "n", ready=1)
         assert listed["items"][0]["passage_count"] == 9_000
         hits = server.call("knowledge.search", namespace="n", query="walrus of part 8765", top_k=1)["results"]

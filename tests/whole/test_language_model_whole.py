@@ -38,6 +38,7 @@ def test_deferred_messages_survive_a_kill_and_end_in_a_profile(tmp_path: Path, s
         settings = {
             **store,
             "embedder": "hashing",
+            "synchronous": "FULL",
             "writer_url": endpoint.url,
             "writer_model": "scripted",
             "writer_api_key": KEY,

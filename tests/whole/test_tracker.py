@@ -71,7 +71,7 @@ def test_a_failure_in_a_code_scope_is_recognised(tmp_path: Path) -> None:
 
 def test_issues_survive_a_power_cut_and_get_their_vectors_after_it(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    url, process = spawn(home, {"LOOM_EMBEDDER": "hashing"})
+    url, process = spawn(home, {"LOOM_EMBEDDER": "hashing", "LOOM_SYNCHRONOUS": "FULL"})
     wait_ready(url, process)
     server = Server(url, process)
     items = [issue(number, f"Kettle {number} leaks", f"word{number}") for number in range(1, 401)]
@@ -79,7 +79,7 @@ def test_issues_survive_a_power_cut_and_get_their_vectors_after_it(tmp_path: Pat
     server.kill()
     server.http.close()
     end_leases(home, "tracker")
-    with running(home, embedder="hashing") as again:
+    with running(home, embedder="hashing", synchronous="FULL") as again:
         answer = again.call("tracker.search", namespace="bugs", query="word321")
         assert answer["results"][0]["issue"]["number"] == 321
         assert again.call("tracker.import", namespace="bugs", items=items)["unchanged"] == 400

@@ -7,8 +7,8 @@ begin with `org` and every statement names it. Times are integer microseconds
 UTC; JSON is text. `ORDER BY +id` sorts what other columns found: an engine that
 knows nothing of a young table would walk all ids of the org, to be spared the
 sorting. What engines do not share stands behind `indexes` and the
-verbs `lock` and `stamp`. A parameter that is a list stands in `IN (:name)`
-alone; the engine binds it whole, however long it is.
+verbs `lock` and `stamp`. A parameter that is a list, a tuple or any other
+sequence stands in `IN (:name)` alone; the engine binds it whole, however long it is.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,6 +19,9 @@ from typing import Protocol
 from loom.storage.indexes import TextIndex, VectorIndex
 
 Value = str | int | float | bytes | None
+VALUES = (str, int, float, bytes, type(None))
+"""What a Value is; every other parameter is a list."""
+
 Param = Value | Sequence[int] | Sequence[str]
 Row = Mapping[str, Value]
 
@@ -124,7 +127,8 @@ class Transaction(Protocol):
         """Like `lock`, for what is not the turn's; by whoever holds nothing else yet but the turn of others.
 
         Where writers share a commit, who joins them waits for nobody: what they hold may be what the holder of the
-        key waits for. Instead it, or the next statement that has an answer, raises Crowded.
+        key waits for. Instead it, or the next statement that has an answer, raises Crowded. The transaction is of no
+        use then; what went to the server together with it is undone.
         """
         ...
 

@@ -306,6 +306,11 @@ def test_a_session_ends_with_the_token_that_minted_its_own_unless_it_is_kept(app
         said = browser.send("/access/revoke", form).headers["location"]
         assert (minting.get("/").status_code, other.get("/").status_code) == (303, 200 if name == "kept" else 303)
         assert ("still good" in browser.page(said)) == (name == "kept")
+        assert ("End them now" in browser.page("/access")) == (name == "kept")
+        if name == "kept":
+            assert browser.send("/access/revoke", {"token_id": token[1], "keep_minted": "no"}).status_code == 303
+            assert other.get("/").status_code == 303
+            assert "End them now" not in browser.page("/access")
     assert "by the local user" in browser.page("/access")
 
 

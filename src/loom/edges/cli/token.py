@@ -89,8 +89,8 @@ def _revoke(args: argparse.Namespace, shell: Shell) -> None:
         show_json(answer)
         return
     print("revoked")
-    # A server of an earlier release does not say.
-    ended, kept = answer.get("minted_revoked"), answer.get("minted_kept")
+    # A server of an older release knows neither.
+    ended, kept = answer.get("minted_revoked", 0), answer.get("minted_kept", 0)
     if ended:
         print(f"revoked with it: {ended} that it minted, itself or through others")
     if kept:

@@ -15,7 +15,7 @@ from psycopg import errors
 from psycopg.pq import TransactionStatus
 from psycopg.rows import DictRow, TupleRow, dict_row
 
-from loom.storage.interface import Crowded, Param, Raced, Row, StoreError
+from loom.storage.interface import Param, Raced, Row, StoreError
 
 Connection = psycopg.Connection[TupleRow]
 
@@ -83,11 +83,12 @@ SENT_MAX = 64
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """A statement that goes with the next one, and who is given its one row."""
+    """A statement that goes with the next one, and who is given its one row; `insists`: or ends the transaction."""
 
     sql: str
     params: Mapping[str, object]
     take: Callable[[TupleRow], object] | None = None
+    insists: bool = False
 
 
 class Session:
@@ -182,6 +183,21 @@ class Session:
         self._check_open()
         self._wait(_Waiting(sql, params, take))
 
+    def insist(self, sql: str, params: Mapping[str, object], refusal: Raced) -> None:
+        """Run a query of a truth like `ask`: the session ends where it does not hold, and `refusal` is raised.
+
+        What goes to the server with it has run by then, to be undone: no error of the server's, which it would log,
+        stops it. A commit is not among that.
+        """
+
+        def take(row: TupleRow) -> None:
+            if not row[0]:
+                self.end()
+                raise refusal
+
+        self._check_open()
+        self._wait(_Waiting(sql, params, take, insists=True))
+
     def flush(self) -> None:
         """Run what waits."""
         if self._waiting:
@@ -199,6 +215,7 @@ class Session:
             Raced: another transaction won.
         """
         self._check_open()
+        self._settle()
         self.end()
         try:
             with self._together():
@@ -216,6 +233,7 @@ class Session:
             Raced: another transaction won.
         """
         self._check_open()
+        self._settle()
         self.end()
         try:
             with self._together():
@@ -259,6 +277,11 @@ class Session:
                 raise AssertionError("what was asked on the way gives one row")
             take(row)
 
+    def _settle(self) -> None:
+        """Run what waits where some of it insists: it is to be known before anything is kept."""
+        if any(one.insists for one in self._waiting):
+            self.flush()
+
     def _wait(self, one: _Waiting) -> None:
         self._waiting.append(one)
         if len(self._waiting) >= SENT_MAX:
@@ -274,9 +297,6 @@ class Session:
     def _told(self, error: psycopg.Error) -> Exception:
         if isinstance(error, RACES):
             return Raced("another transaction won")
-        if isinstance(error, errors.DivisionByZero) and self.joined:
-            # A lock was to be had at once. Were it another division, it would fail again, and be told as what it is.
-            return Crowded("another transaction holds it")
         if isinstance(error, errors.ReadOnlySqlTransaction) and not self.write:
             return RuntimeError("a change needs a write transaction")
         return store_error(error) if isinstance(error, FAULTS) else error

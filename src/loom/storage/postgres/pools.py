@@ -1,6 +1,7 @@
 """Connections that transactions borrow: those to the primary, and those to a replica that some reads may use."""
 
 import logging
+import random
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -23,6 +24,12 @@ CLOSED = "The store is closed."
 Begin = Callable[[Connection], None]
 """Begins a transaction on a connection."""
 
+LOST_PAUSES_S = 0.5
+"""At most so long pause the tries of one transaction for a connection that is not lost, all together."""
+
+REPLICA_LOST_MAX = 1
+"""Lost connections to a replica before the primary is asked instead."""
+
 _LOST_STATES = ("08", "57P")
 """How the codes of a connection's and of a server's end begin; a statement that was stopped (57014) is none."""
 
@@ -38,10 +45,13 @@ class Pool:
         configure: makes a new connection fit for work.
         name: shown by the server beside each connection.
         wait_s: how long a transaction waits for a connection.
+        lost_max: how many lost connections a transaction is given before it is told so.
     """
 
-    def __init__(self, url: str, settings: PostgresSettings, configure: Begin, name: str, wait_s: float) -> None:
-        self._lost_max = settings.connections_max
+    def __init__(
+        self, url: str, settings: PostgresSettings, configure: Begin, name: str, *, wait_s: float, lost_max: int
+    ) -> None:
+        self._lost_max = lost_max
         self._pool = ConnectionPool(
             url,
             connection_class=cast("type[Connection]", PipedConnection),
@@ -59,8 +69,8 @@ class Pool:
         """A connection with a begun transaction; `give_back` it.
 
         Connections can have been lost while they lay in the pool or as the pool made them, for instance when the
-        server was started anew. Nothing has run yet, so the pool looks through those it has and another is tried, at
-        most as many as can have been lost together.
+        server was started anew. Nothing has run yet, so the pool looks through those it has and another is tried: at
+        once, then after short pauses of random length, for a server that ends connections has others to serve as well.
 
         Raises:
             StoreError: there is none.
@@ -79,6 +89,8 @@ class Pool:
                 raise
             else:
                 return connection
+            if lost > 0:
+                time.sleep(random.uniform(0.5, 1) * LOST_PAUSES_S / self._lost_max)  # noqa: S311  # jitter, not a secret
             lost += 1
             self._pool.check()
 
@@ -109,7 +121,9 @@ def primary(url: str, settings: PostgresSettings, prepared: Prepared) -> Pool:
     def configure(connection: Connection) -> None:
         _fit(connection, settings, prepared.path, prepared.role)
 
-    return Pool(url, settings, configure, "loom", settings.connection_wait_s)
+    # As many connections as there are can have been lost together.
+    lost_max = settings.connections_max
+    return Pool(url, settings, configure, "loom", wait_s=settings.connection_wait_s, lost_max=lost_max)
 
 
 class Replica:
@@ -121,7 +135,14 @@ class Replica:
             role = dialect.APP_ROLE if passes_walls(connection) else None
             _fit(connection, settings, prepared.path, role)
 
-        self._pool = Pool(settings.replica_url, settings, configure, "loom replica", settings.replica_wait_s)
+        self._pool = Pool(
+            settings.replica_url,
+            settings,
+            configure,
+            "loom replica",
+            wait_s=settings.replica_wait_s,
+            lost_max=REPLICA_LOST_MAX,
+        )
         self._rest_s = settings.replica_rest_s
         self._mutex = threading.Lock()
         self._rests_until_s = 0.0

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
-from loom.storage.interface import Param, Row, Value, only
+from loom.storage.interface import VALUES, Param, Row, Value, only
 from loom.storage.sqlite.connection import Session
 from loom.storage.sqlite.stamps import Stamps
 from loom.storage.sqlite.text_index import SqliteTextIndex
@@ -89,11 +89,11 @@ class SqliteTransaction:
         single: dict[str, Value] = {}
         lists: list[str] = []
         for name, value in params.items():
-            if isinstance(value, list | tuple):
-                single[name] = json.dumps(value)
-                lists.append(name)
+            if isinstance(value, VALUES):
+                single[name] = value
             else:
-                single[name] = value  # pyright: ignore[reportArgumentType]  # every other sequence is a text or bytes
+                single[name] = json.dumps(list(value))
+                lists.append(name)
         return (with_lists(sql, tuple(lists)) if lists else sql), self._bound(single)
 
     def _bound(self, params: Mapping[str, Value]) -> Mapping[str, Value]:

@@ -1,5 +1,7 @@
 """Access: namespaces, the tokens that reach them, and the audit."""
 
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from starlette.responses import Response
@@ -8,6 +10,7 @@ from starlette.routing import BaseRoute
 from loom.access.caller import Role
 from loom.access.sessions import BY_MINTING
 from loom.edges.dashboard.pages.search import tags_of
+from loom.edges.dashboard.rendering import moment
 from loom.edges.dashboard.serving import Dashboard
 from loom.edges.dashboard.view import View
 from loom.errors import Denied, LoomError, Rejected
@@ -18,6 +21,9 @@ SCOPES = ("namespace", "own_user", "own_session")
 PINS = ("org", "agent", "user_id")
 PATH = "/access"
 LIMIT = 50
+KEEP = "yes"
+"""What the box says, when ticked, that keeps the tokens that one minted."""
+
 FILTERS = {"op": "op", "by": "principal", "at": "about_namespace"}
 """How a page's address names the audit's filters, and how the operation does."""
 
@@ -53,8 +59,23 @@ def access(view: View) -> Response:
     tokens: list[Any] = view.call("token.list", namespace=None)["tokens"] if view.is_admin else []
     spaces = view.call("namespace.list", namespace=None)["namespaces"]
     roles = [word for word in ROLES if Role[word.upper()] <= view.caller.role]
-    known = {"spaces": spaces, "tokens": tokens, "kinds": KINDS, "roles": roles, "scopes": SCOPES}
+    words = {"kinds": KINDS, "roles": roles, "scopes": SCOPES, "keep": KEEP}
+    known = {"spaces": spaces, "tokens": tokens, "kept_by": kept_by(tokens, datetime.now(UTC)), **words}
     return view.page("access.html", **known, audit=audit(view) if view.is_admin else None)
+
+
+def kept_by(tokens: Sequence[Mapping[str, Any]], now: datetime) -> set[str]:
+    """The ids of the tokens that minted one which is still good, themselves or through others."""
+    minters = {token["token_id"]: token["minted_by"] for token in tokens}
+    found: set[str] = set()
+    for token in tokens:
+        ends = token["expires_at"]
+        is_good = token["revoked_at"] is None and (ends is None or moment(ends) > now)
+        minter = token["minted_by"] if is_good else None
+        while minter is not None and minter not in found:
+            found.add(minter)
+            minter = minters.get(minter)
+    return found
 
 
 def audit(view: View) -> dict[str, Any] | None:
@@ -88,7 +109,7 @@ def wanted_token(view: View) -> dict[str, Any]:
 
 def revoke(view: View) -> Response:
     """End a token, and those that it minted unless the form keeps them."""
-    keep = bool(view.text("keep_minted"))
+    keep = view.text("keep_minted") == KEEP
     done = "revoked_alone" if keep else "revoked"
     return changed(view, done, "token.revoke", token_id=view.text("token_id"), keep_minted=keep)
 
