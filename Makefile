@@ -1,6 +1,7 @@
 # make run     install into .venv and start the server: needs Python 3.11 or later with pip, nothing else
 # make check   formatting, lint, types, architecture and quick tests: before every commit
 # make test    everything that is checked, the built wheel included
+# make explore tests of what holds of all values, with new values each time; what fails says how to run it again
 # make docs    write the reference pages and the client's methods anew
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -14,7 +15,7 @@ SOURCES := src tests benchmarks docs .ci
 # What Python has compiled is kept: many processes begin in a run.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run check static quick test ready slow clients browser wheel bench-quality bench-profiles bench-structured bench-speed docs clean
+.PHONY: run check static quick test ready slow explore clients browser wheel bench-quality bench-profiles bench-structured bench-speed docs clean
 
 run: .venv/.runs
 	$(BIN)/loom serve
@@ -43,9 +44,11 @@ ready: .venv/.checks
 	$(BIN)/python tests/language_model/setup.py
 	$(BIN)/python tests/browser/needed.py
 
-# What holds of all values is tried here with new ones, after the quick tests' own.
 slow: .venv/.checks
-	EXAMPLES=random CONTRACT=$(abspath $(CONTRACT)) $(PYTEST) -m "(slow or hypothesis) and not clients and not browser"
+	CONTRACT=$(abspath $(CONTRACT)) $(PYTEST) -m "slow and not clients and not browser"
+
+explore: .venv/.checks
+	EXAMPLES=random $(PYTEST) -m "hypothesis and not clients and not browser"
 
 clients: .venv/.checks
 	$(BIN)/python tests/mcp_clients/setup.py

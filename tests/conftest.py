@@ -23,8 +23,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A run in the background ignores interrupts, and every server that it starts would do so too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# An example has as long as the machine takes for it. The quick run tries the same ones each time: what fails there
-# fails everywhere. The slow run, EXAMPLES=random, tries others each time, and says how to run again what fails.
+# An example has as long as the machine takes for it. The same ones are tried each time: what fails fails
+# everywhere. `make explore`, EXAMPLES=random, tries others each time, and says how to run again what fails.
 UNHURRIED = settings(database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("same", UNHURRIED, derandomize=True)
 settings.register_profile("random", UNHURRIED, print_blob=True)
