@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -10,10 +11,13 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from fakes import START, Core
+from fakes import START, Clock, Core
+from filled import whole_core
+from loom.storage.interface import Database
 from loom.storage.postgres.engine import PostgresDatabase
 from loom.storage.sqlite import SqliteDatabase
 from loom.storage.sqlite.backup import FILES_FOLDER, backup
+from loom.system.spaces import Spaces
 
 TABLES = """
 SELECT relname FROM pg_class
@@ -100,3 +104,17 @@ def _fill_again(filled_stores: dict[tuple[str, str], Kept], tmp_path_factory: py
         filled_stores[kind] = kept
 
     return fill
+
+
+@pytest.fixture
+def small(database: Database, clock: Clock, pool: Executor, tmp_path: Path) -> Core:
+    """A store with a few memories."""
+    made = whole_core(tmp_path / "home", database, clock, pool)
+    for number in range(200):
+        made.call("memory.set", memory_key=f"k{number}", value=f"the word{number} stays")
+    return made
+
+
+@pytest.fixture
+def spaces(database: Database, clock: Clock) -> Spaces:
+    return Spaces(database, clock)

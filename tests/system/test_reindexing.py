@@ -32,20 +32,6 @@ def core(database: Database, clock: Clock, pool: Executor, tmp_path: Path, fill_
     return made
 
 
-@pytest.fixture
-def small(database: Database, clock: Clock, pool: Executor, tmp_path: Path) -> Core:
-    """A store with a few memories."""
-    made = whole_core(tmp_path / "home", database, clock, pool)
-    for number in range(200):
-        made.call("memory.set", memory_key=f"k{number}", value=f"the word{number} stays")
-    return made
-
-
-@pytest.fixture
-def spaces(database: Database, clock: Clock) -> Spaces:
-    return Spaces(database, clock)
-
-
 def held(database: Database) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = {}
     for org in database.orgs():

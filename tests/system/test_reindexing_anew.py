@@ -1,32 +1,13 @@
 """`--anew`: what the model behind a name made before goes first, once, however often the run is killed."""
 
-from concurrent.futures import Executor
-from pathlib import Path
-
 import pytest
 from reindexing_kit import Counting, Stopped, agrees, quiet, reindexing, stop_at
 
-from fakes import ORG, Clock, Core
-from filled import whole_core
+from fakes import ORG, Core
 from loom import compose
 from loom.models.hashing import HashingEmbedder
-from loom.storage.interface import Database
 from loom.system.reindexing import Reindex
 from loom.system.spaces import Spaces
-
-
-@pytest.fixture
-def small(database: Database, clock: Clock, pool: Executor, tmp_path: Path) -> Core:
-    """A store with a few memories."""
-    made = whole_core(tmp_path / "home", database, clock, pool)
-    for number in range(200):
-        made.call("memory.set", memory_key=f"k{number}", value=f"the word{number} stays")
-    return made
-
-
-@pytest.fixture
-def spaces(database: Database, clock: Clock) -> Spaces:
-    return Spaces(database, clock)
 
 
 def test_anew_forgets_what_the_model_behind_the_name_made_before(small: Core, spaces: Spaces) -> None:

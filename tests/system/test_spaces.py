@@ -24,11 +24,6 @@ SHELF = Shelf("memory", "local")
 PATIENCE_S = 5.0
 
 
-@pytest.fixture
-def spaces(database: Database, clock: Clock) -> Spaces:
-    return Spaces(database, clock)
-
-
 def put(database: Database, space: Space, org: str = "dev") -> None:
     vector = np.zeros(space.dimension, dtype=np.float32)
     vector[0] = 1.0

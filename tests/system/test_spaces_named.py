@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fakes import Clock
 from loom.models import sources
 from loom.models.facts import Facts
 from loom.models.foreign import Family
@@ -36,11 +35,6 @@ FIRST_DESCRIBED = {
     "weights_sha256": "68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743",
 }
 """What a store holds that was filled when the package was a part of the name."""
-
-
-@pytest.fixture
-def spaces(database: Database, clock: Clock) -> Spaces:
-    return Spaces(database, clock)
 
 
 def filled_before(database: Database, *, recorded: bool = True) -> None:

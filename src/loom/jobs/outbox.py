@@ -134,39 +134,42 @@ def take(tx: Transaction, now_us: int, most: int, of: Kinds = EVERY) -> Sequence
 
 def done(tx: Transaction, jobs: Sequence[Job]) -> None:
     """Strike finished jobs off, unless they were asked for anew meanwhile."""
-    # In order, as every other change of many jobs, so that two never wait for each other's rows.
-    ordered = sorted(jobs, key=lambda job: (job.kind, job.subject))
-    tx.run_many(DONE, [{"kind": job.kind, "subject": job.subject, "generation": job.generation} for job in ordered])
+    tx.run_many(
+        DONE,
+        [{"kind": job.kind, "subject": job.subject, "generation": job.generation} for job in _ordered(jobs)],
+    )
 
 
 def failed(tx: Transaction, jobs: Sequence[Job], now_us: int) -> None:
     """Put jobs back, each later than the time before: 1 s, 2 s, 4 s, at most a minute."""
-    for job in jobs:
+    for job in _ordered(jobs):
         wait_us = min(BACKOFF_US << min(job.attempts, BACKOFF_DOUBLINGS_MAX), BACKOFF_MAX_US)
-        tx.send(
-            LATER,
-            kind=job.kind,
-            subject=job.subject,
-            generation=job.generation,
-            attempts=job.attempts + 1,
-            run_at=now_us + wait_us,
-        )
+        _put_back(tx, job, job.attempts + 1, now_us + wait_us)
 
 
 def put_off(tx: Transaction, jobs: Sequence[Job], run_at_us: int) -> None:
     """Put back jobs that could not be tried, for a later moment: that was no failure of theirs."""
-    for job in sorted(jobs, key=lambda job: (job.kind, job.subject)):
-        tx.send(
-            LATER,
-            kind=job.kind,
-            subject=job.subject,
-            generation=job.generation,
-            attempts=job.attempts,
-            run_at=run_at_us,
-        )
+    for job in _ordered(jobs):
+        _put_back(tx, job, job.attempts, run_at_us)
 
 
 def waiting(tx: Transaction) -> int:
     """How many jobs of the org are not done."""
     row = tx.row(COUNT)
     return cast("int", row["waiting"]) if row else 0
+
+
+def _put_back(tx: Transaction, job: Job, attempts: int, run_at_us: int) -> None:
+    tx.send(
+        LATER,
+        kind=job.kind,
+        subject=job.subject,
+        generation=job.generation,
+        attempts=attempts,
+        run_at=run_at_us,
+    )
+
+
+def _ordered(jobs: Sequence[Job]) -> list[Job]:
+    """In the order of every change of many jobs, so that two never wait for each other's rows."""
+    return sorted(jobs, key=lambda job: (job.kind, job.subject))

@@ -134,22 +134,7 @@ def version(environment: Mapping[str, str]) -> tuple[int, int] | None:
     Raises:
         SourceFailed: there is no git.
     """
-    try:
-        done = subprocess.run(
-            ["git", "--version"],  # noqa: S607  # the one that the path names, as ever
-            env=dict(environment),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=RUN_TIMEOUT_S,
-            check=True,
-            start_new_session=True,
-        )
-    except FileNotFoundError:
-        raise SourceFailed(NO_GIT) from None
-    except (subprocess.SubprocessError, OSError):
-        return None
-    found = _VERSION.match(done.stdout)
+    found = _VERSION.match(_said(["git", "--version"], environment) or b"")
     return None if found is None else (int(found[1]), int(found[2]))
 
 
@@ -343,10 +328,22 @@ def _command(at: Path | None, words: Sequence[str]) -> list[str]:
 
 
 def _run(yard: Yard, at: Path | None, words: Sequence[str], given: bytes = b"") -> bytes:
+    said = _said(_command(at, words), yard.environment, given)
+    if said is None:
+        raise SourceFailed("git could not read the repository")
+    return said
+
+
+def _said(command: Sequence[str], environment: Mapping[str, str], given: bytes = b"") -> bytes | None:
+    """What git writes; None when it fails.
+
+    Raises:
+        SourceFailed: there is no git.
+    """
     try:
         done = subprocess.run(  # noqa: S603  # a fixed program; what comes from outside is checked or after `--`
-            _command(at, words),
-            env=dict(yard.environment),
+            command,
+            env=dict(environment),
             input=given,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -357,7 +354,7 @@ def _run(yard: Yard, at: Path | None, words: Sequence[str], given: bytes = b"") 
     except FileNotFoundError:
         raise SourceFailed(NO_GIT) from None
     except (subprocess.SubprocessError, OSError):
-        raise SourceFailed("git could not read the repository") from None
+        return None
     return done.stdout
 
 
